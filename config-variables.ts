@@ -111,14 +111,6 @@ const KINDS = {
       .uri({ scheme: ['postgres', 'postgresql'] })
       .required(),
   },
-  issuer: {
-    form: 'a URL such as https://login.example.com, exactly as the provider writes it; http only for this machine',
-    parse: unchanged,
-    schema: Joi.string()
-      .uri({ scheme: ['http', 'https'] })
-      .pattern(/^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$))[^?#]*$/)
-      .required(),
-  },
   smtpUrl: {
     form: 'a URL such as smtps://user:password@smtp.example.com or smtp://user:password@smtp.example.com:587',
     hidden: true,
@@ -187,23 +179,14 @@ const endpointUrl: Kind<string> = {
     .pattern(/^https?:\/\/(\{bucket\}\.)?[^\s/?#{}]+(\/[^\s?#{}]*)?(?<!\/)$/)
     .required(),
 };
-const anySecret = secretText('a non-empty secret', Joi.string());
-
-/** The client of Genway at a provider of OpenID Connect. */
-interface OpenIdClient {
-  readonly clientId: string;
-  readonly clientSecret: string;
-}
-
-const openIdClient: Kind<OpenIdClient> = {
-  form: 'a client ID and its secret, separated by a colon',
-  hidden: true,
-  parse: (text) => {
-    const [, clientId, clientSecret] = /^([^:]+):(.+)$/s.exec(text) ?? [];
-    return { clientId, clientSecret };
-  },
-  schema: Joi.object({ clientId: Joi.string().required(), clientSecret: Joi.string().required() }).required(),
+const searchUrl: Kind<string> = {
+  form: 'a URL such as https://search.example.com/search or mcp+https://search.example.com/mcp',
+  parse: unchanged,
+  schema: Joi.string()
+    .uri({ scheme: ['http', 'https', 'mcp+http', 'mcp+https'] })
+    .required(),
 };
+const anySecret = secretText('a non-empty secret', Joi.string());
 
 const processCount: Kind<number | 'auto'> = {
   form: 'auto or a whole number from 1 to 64',
@@ -364,21 +347,6 @@ export const VARIABLE_GROUPS = {
     ),
     GENWAY_MAIL_FROM: optional(KINDS.sender, 'Sender of outgoing e-mail. Required with GENWAY_SMTP_URL.'),
   },
-  'Signing in': {
-    GENWAY_OIDC_ISSUER: optional(
-      KINDS.issuer,
-      'Issuer URL of the OpenID Connect provider for single sign-on to the console. Register `<GENWAY_PUBLIC_URL>/console/sign-in/callback` as the redirect URI at the provider.',
-    ),
-    GENWAY_OIDC_CLIENT: optional(
-      openIdClient,
-      'Client of Genway at the OpenID Connect provider. Required with GENWAY_OIDC_ISSUER.',
-    ),
-    GENWAY_OIDC_SECOND_FACTOR: byDefault(
-      'genway',
-      oneOf('genway', 'provider'),
-      'Party that requires the second factor at single sign-on: with `genway`, Genway requires the second factor of people who have one in Genway; with `provider`, Genway relies on the OpenID Connect provider to require one.',
-    ),
-  },
   Files: {
     GENWAY_S3_BUCKET: optional(
       KINDS.text,
@@ -396,6 +364,10 @@ export const VARIABLE_GROUPS = {
       "File with the models, limits, prices and routes; if not set, this version's `catalogue/catalogue.yaml`.",
     ),
     GENWAY_PROVIDERS: optional(KINDS.text, 'File with the upstreams; if not set, the simulator serves every model.'),
+    GENWAY_SITE: optional(
+      KINDS.text,
+      "File with the name, the look and the public pages of the service; if not set, the name is Genway's.",
+    ),
     GENWAY_PROVIDER_CALLBACKS: byDefault(
       'false',
       KINDS.flag,
@@ -411,6 +383,11 @@ export const VARIABLE_GROUPS = {
       'Endpoint of the moderation service that checks each media request, such as https://moderation.example/v1/moderations; if not set, Genway checks no request; with `npm start`, the simulator moderates. While the service returns no verdict, Genway answers media requests with 503.',
     ),
     GENWAY_MODERATION_KEY: optional(anySecret, 'API key of the moderation service.'),
+    GENWAY_SEARCH: optional(
+      searchUrl,
+      'Address of a service that searches the web for models with a price for searches whose upstream does not search itself, such as https://api.tavily.com/search; with `mcp+` in front, a server of the Model Context Protocol, such as mcp+https://search.example/mcp. If not set, only upstreams search; with `npm start` and without GENWAY_PROVIDERS, the simulator searches.',
+    ),
+    GENWAY_SEARCH_TOKEN: optional(anySecret, 'Token for GENWAY_SEARCH, sent as `Authorization: Bearer`.'),
   },
   Limits: {
     GENWAY_RATE_LIMIT_RPM: byDefault(

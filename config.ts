@@ -17,15 +17,12 @@ import {
   type Variables,
 } from './config-variables.ts';
 
-/** Opens the simulator, and signs its callbacks; it protects nothing of value. */
+/** Opens the simulator; it protects nothing of value. */
 export const SIMULATOR_KEY = 'simulator';
+/** Signs the callbacks of the simulator. */
+export const SIMULATOR_CALLBACK_SECRET = 'simulator-callbacks';
 /** The placeholder in GENWAY_S3_ENDPOINT of the bucket in the host name. */
 const BUCKET_PLACE = '{bucket}.';
-
-/** Reads any environment variable, for variables that operators name in their files. */
-export function readVariable(name: string): string | undefined {
-  return process.env[name];
-}
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -89,8 +86,7 @@ export function loadConfig(env: Environment = process.env) {
       ...secretsOf(values),
     },
     storage: storageOf(values),
-    ...filesOf(values),
-    openId: openIdOf(values),
+    ...filesOf(values, env),
     /** The mail server and the sender, if Genway sends e-mail. */
     mail:
       values.GENWAY_SMTP_URL && values.GENWAY_MAIL_FROM
@@ -101,6 +97,8 @@ export function loadConfig(env: Environment = process.env) {
     moderation: values.GENWAY_MODERATION_URL
       ? { url: values.GENWAY_MODERATION_URL, key: values.GENWAY_MODERATION_KEY }
       : undefined,
+    /** The service for searches of the web, if any. */
+    search: values.GENWAY_SEARCH ? { url: values.GENWAY_SEARCH, token: values.GENWAY_SEARCH_TOKEN ?? null } : undefined,
     limits: {
       requestsPerMinute: values.GENWAY_RATE_LIMIT_RPM,
       concurrentTasks: values.GENWAY_MAX_CONCURRENT_TASKS,
@@ -220,6 +218,8 @@ export function loadStackConfig(env: Environment = process.env) {
     },
     /** The simulator moderates, unless there is another moderation service. */
     moderationUrl: values.GENWAY_MODERATION_URL ?? `${simulatorOf(values).url}/v1/moderations`,
+    /** The simulator searches the web for its own models, unless there is another search service. */
+    searchUrl: values.GENWAY_SEARCH ?? (values.GENWAY_PROVIDERS ? undefined : `${simulatorOf(values).url}/search`),
     /** The seller on receipts and invoices. */
     seller: (values.GENWAY_SELLER ?? ['Genway on this machine']).join(' | '),
     shutdownGraceMs: graceMsOf(values, STACK_GRACE_MS),
@@ -231,7 +231,7 @@ export function loadStackConfig(env: Environment = process.env) {
 
 /** @throws ConfigurationError naming every variable that is invalid */
 export function loadFilesConfig(env: Environment = process.env) {
-  return filesOf(readVariables(env).values);
+  return filesOf(readVariables(env).values, env);
 }
 
 /** @throws ConfigurationError naming every variable that is invalid */
@@ -307,7 +307,6 @@ function readVariables(
 function mistakesAcross(values: Values): string[] {
   const needs: readonly [boolean, VariableName, string][] = [
     [values.GENWAY_S3_BUCKET !== undefined, 'GENWAY_S3_PUBLIC_URL', 'GENWAY_S3_BUCKET'],
-    [values.GENWAY_OIDC_ISSUER !== undefined, 'GENWAY_OIDC_CLIENT', 'GENWAY_OIDC_ISSUER'],
     [values.GENWAY_SMTP_URL !== undefined, 'GENWAY_MAIL_FROM', 'GENWAY_SMTP_URL'],
   ];
   return needs
@@ -358,18 +357,6 @@ function graceMsOf({ GENWAY_SHUTDOWN_GRACE_S: seconds }: Values, defaultMs: numb
   return seconds === undefined ? defaultMs : seconds * 1000;
 }
 
-/** The provider of OpenID Connect, if any. */
-function openIdOf(values: Values) {
-  const { GENWAY_OIDC_ISSUER: issuer, GENWAY_OIDC_CLIENT: client } = values;
-  if (!issuer || !client) return undefined;
-  return {
-    issuer,
-    ...client,
-    /** Whether Genway relies on the provider to ask for a second factor. */
-    asksSecondFactor: values.GENWAY_OIDC_SECOND_FACTOR === 'provider',
-  };
-}
-
 function paymentsOf(values: Values) {
   return {
     /** The secret with which the payment provider signs its events; without it, Genway accepts no events. */
@@ -403,10 +390,14 @@ function sellerOf(values: Values): Seller | null {
   };
 }
 
-function filesOf(values: Values) {
+function filesOf(values: Values, env: Environment) {
   return {
+    /** Reads any variable, for variables that operators name in their files. */
+    readVariable: (name: string): string | undefined => env[name],
     /** The file with the models; Genway's own catalogue if undefined. */
     catalogueFile: values.GENWAY_CATALOGUE,
+    /** The file about the site; Genway's own name and look if undefined. */
+    siteFile: values.GENWAY_SITE,
     providers: {
       /** The file with the upstreams; without one, the simulator serves every model. */
       routesFile: values.GENWAY_PROVIDERS,
@@ -437,7 +428,12 @@ function temporalOf(values: Values) {
 
 function simulatorOf(values: Values) {
   const port = values.GENWAY_SIMULATOR_PORT;
-  return { port, url: values.GENWAY_SIMULATOR_URL ?? `http://127.0.0.1:${port}`, key: SIMULATOR_KEY };
+  return {
+    port,
+    url: values.GENWAY_SIMULATOR_URL ?? `http://127.0.0.1:${port}`,
+    key: SIMULATOR_KEY,
+    callbackSecret: SIMULATOR_CALLBACK_SECRET,
+  };
 }
 
 function storageOf(values: Values) {

@@ -3,7 +3,7 @@ import { Router } from '@koa/router';
 import Koa from 'koa';
 import { serveLocalFiles } from '../storage/serve-local.ts';
 import type { Endpoint } from './endpoint/endpoint.ts';
-import { mount } from './endpoint/mount.ts';
+import { mount, serveExactPaths } from './endpoint/mount.ts';
 import { endpointsFor, TEXT_ADDRESS_ENDPOINTS } from './endpoints.ts';
 import { errors, type Presenters } from './middlewares/errors.ts';
 import { observe } from './middlewares/observe.ts';
@@ -23,9 +23,10 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   const services = createServices(dependencies, endpoints);
   mount(router, endpoints, services);
   const { filesFolder } = dependencies.settings;
-  docsPages(router, () => services.http.descriptions);
+  docsPages(router, services);
   dependencies.mountPages?.(router, services);
-  return createFrame(router, endpoints, dependencies, filesFolder === null ? [] : [serveFiles(filesFolder)]);
+  const files = filesFolder === null ? [] : [serveFiles(filesFolder)];
+  return createFrame(router, endpoints, dependencies, [...files, serveExactPaths(endpoints, services)]);
 }
 
 /** The application behind `{text_base_url}`: text and models. */
@@ -35,7 +36,8 @@ export function createTextApp(dependencies: AppDependencies): Koa<RequestState> 
   const [router, all] = [new Router<RequestState>({ sensitive: true }), new Router<RequestState>({ sensitive: true })];
   mount(router, TEXT_ADDRESS_ENDPOINTS, services);
   mount(all, endpoints, services);
-  return createFrame(router, TEXT_ADDRESS_ENDPOINTS, dependencies, [], {
+  const exact = serveExactPaths(TEXT_ADDRESS_ENDPOINTS, services);
+  return createFrame(router, TEXT_ADDRESS_ENDPOINTS, dependencies, [exact], {
     url: dependencies.settings.publicUrl,
     router: all,
   });

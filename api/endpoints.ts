@@ -2,13 +2,18 @@
 import type { Endpoint } from './endpoint/endpoint.ts';
 import { adminAccountEndpoints } from './routes/admin/accounts.ts';
 import { adminTokenEndpoints } from './routes/admin/admin-tokens.ts';
+import { adminBatchEndpoints } from './routes/admin/batches.ts';
 import { billEndpoints } from './routes/admin/bills.ts';
 import { catalogueEndpoints } from './routes/admin/catalogue.ts';
 import { configurationEndpoints } from './routes/admin/configuration.ts';
 import { creditEndpoints } from './routes/admin/credit.ts';
+import { accountBudgetEndpoints } from './routes/admin/account-budgets.ts';
+import { accountPlanEndpoints } from './routes/admin/account-plans.ts';
 import { endUserBudgetEndpoints } from './routes/admin/end-user-budgets.ts';
 import { financeEndpoints } from './routes/admin/finance.ts';
 import { findEndpoints } from './routes/admin/find.ts';
+import { giftBatchEndpoints } from './routes/admin/gift-codes.ts';
+import { registrationEndpoints } from './routes/admin/registrations.ts';
 import { keyEndpoints } from './routes/admin/keys.ts';
 import { marginEndpoints } from './routes/admin/margins.ts';
 import { soldModelEndpoints } from './routes/admin/models.ts';
@@ -19,7 +24,10 @@ import { reconciliationEndpoints } from './routes/admin/reconciliations.ts';
 import { adminTaskEndpoints } from './routes/admin/tasks.ts';
 import { upstreamEndpoints } from './routes/admin/upstreams.ts';
 import { userEndpoints } from './routes/admin/users.ts';
+import { messageBatchEndpoints } from './routes/batches/messages.ts';
+import { batchEndpoints } from './routes/batches/routes.ts';
 import { billingDocumentEndpoints } from './routes/balance/documents.ts';
+import { giftCodeEndpoints } from './routes/balance/gift-codes.ts';
 import { balanceEndpoints } from './routes/balance/routes.ts';
 import { mcpEndpoints } from './routes/capabilities/mcp.ts';
 import { capabilityEndpoints } from './routes/capabilities/routes.ts';
@@ -29,7 +37,7 @@ import { healthEndpoints } from './routes/health/routes.ts';
 import { imageTaskEndpoints } from './routes/images/routes.ts';
 import { metricsEndpoints } from './routes/metrics/routes.ts';
 import { nativeModelEndpoints } from './routes/models/native.ts';
-import { modelEndpoints } from './routes/models/routes.ts';
+import { modelEndpoints, pricingEndpoints } from './routes/models/routes.ts';
 import { moderationEndpoints } from './routes/moderations/routes.ts';
 import { openAiImageEndpoints } from './routes/openai-media/images.ts';
 import { openAiVideoEndpoints } from './routes/openai-media/videos.ts';
@@ -50,6 +58,7 @@ import { webhookEndpoints } from './routes/webhooks/routes.ts';
 
 const MODELS = [...modelEndpoints, ...nativeModelEndpoints];
 const TEXT = [...textEndpoints, ...storedResponseEndpoints, ...countTokensEndpoints, ...nativeEmbeddingsEndpoints];
+const BATCHES = [...batchEndpoints, ...messageBatchEndpoints];
 const SERVICE = [...healthEndpoints, ...metricsEndpoints];
 
 const ENDPOINTS = [
@@ -64,20 +73,27 @@ const ENDPOINTS = [
   moderationEndpoints,
   MODELS,
   TEXT,
+  BATCHES,
   realtimeEndpoints,
   webhookEndpoints,
   deliveryEndpoints,
   balanceEndpoints,
   billingDocumentEndpoints,
+  giftCodeEndpoints,
   usageEndpoints,
   findEndpoints,
   adminAccountEndpoints,
   creditEndpoints,
   promoGrantEndpoints,
+  giftBatchEndpoints,
+  registrationEndpoints,
   priceListEndpoints,
   keyEndpoints,
+  accountBudgetEndpoints,
+  accountPlanEndpoints,
   endUserBudgetEndpoints,
   adminTaskEndpoints,
+  adminBatchEndpoints,
   webhookAdministrationEndpoints,
   upstreamEndpoints,
   configurationEndpoints,
@@ -92,6 +108,7 @@ const ENDPOINTS = [
   reconciliationEndpoints,
   SERVICE,
   statusEndpoints,
+  pricingEndpoints,
   docsEndpoints,
   providerCallbackEndpoints,
 ].flat();
@@ -102,4 +119,4 @@ export function endpointsFor({ canTakePayments }: { readonly canTakePayments: bo
 }
 
 /** The endpoints of `{text_base_url}`. */
-export const TEXT_ADDRESS_ENDPOINTS = [...MODELS, ...TEXT, ...SERVICE];
+export const TEXT_ADDRESS_ENDPOINTS = [...MODELS, ...TEXT, ...fileEndpoints, ...BATCHES, ...SERVICE];

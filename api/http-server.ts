@@ -7,7 +7,9 @@ import {
   type Server,
   ServerResponse,
 } from 'node:http';
+import { setMaxListeners } from 'node:events';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { presentError } from '../domain/error-envelope.ts';
@@ -67,6 +69,9 @@ export async function listen(
   { headersMs, unreadMs, unreadBytes } = CLIENT_LIMITS,
 ): Promise<RunningServer> {
   let isEnding = false;
+  const stopping = new AbortController();
+  // Each connection of a WebSocket listens.
+  setMaxListeners(0, stopping.signal);
   const server = createServer(
     {
       headersTimeout: headersMs,
@@ -89,22 +94,7 @@ export async function listen(
     },
   );
   const use = trackUse(server);
-  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-    socket.on('error', () => socket.destroy());
-    if (ending.has(socket)) return;
-    // Answers to earlier requests on the connection would mix with the messages.
-    if (use.underWay(socket) > 0) return cutOff(socket);
-    if (!isWebSocket(request)) return serveWithoutUpgrade(server, request, socket, head);
-    use.leave(socket);
-    const response = new ClosingResponse(request);
-    response.shouldKeepAlive = false;
-    response.assignSocket(socket);
-    response.once('finish', () => socket.destroySoon());
-    const refusal = refusalOf(request);
-    if (refusal !== null) return refuseAndClose(socket, response, refusal);
-    upgrades.set(request, { socket, head });
-    void handler(request, response);
-  });
+  serveUpgrades(server, use, handler, stopping.signal);
   closeUnreadConnections(server, use, unreadMs);
   limitUnreadBytes(server, unreadBytes);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
@@ -126,8 +116,32 @@ export async function listen(
     endConnections: () => {
       isEnding = true;
     },
-    stop: (graceMs) => stop(server, use, graceMs),
+    stop: (graceMs) => {
+      stopping.abort();
+      return stop(server, use, graceMs);
+    },
   };
+}
+
+/** Passes requests for WebSockets to the handler, and serves other upgrades without the upgrade. */
+function serveUpgrades(server: Server, use: Use, handler: Handler, stopping: AbortSignal): void {
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    socket.on('error', () => socket.destroy());
+    if (ending.has(socket)) return;
+    // Answers to earlier requests on the connection would mix with the messages.
+    if (use.underWay(socket) > 0) return cutOff(socket);
+    if (!isWebSocket(request)) return serveWithoutUpgrade(server, request, socket, head);
+    use.leave(socket);
+    const response = new ClosingResponse(request);
+    response.shouldKeepAlive = false;
+    response.assignSocket(socket);
+    response.once('finish', () => socket.destroySoon());
+    const refusal = refusalOf(request);
+    if (refusal !== null) return refuseAndClose(socket, response, refusal);
+    const serve = (connection: Duplex): void => void server.emit('connection', connection);
+    upgrades.set(request, { socket, head, serve, stopping });
+    void handler(request, response);
+  });
 }
 
 /** The requests in progress on a server's connections. */
@@ -205,6 +219,10 @@ function limitUnreadBytes(server: Server, limits: UnreadLimits): void {
 export interface Upgrade {
   readonly socket: Socket;
   readonly head: Buffer;
+  /** Serves HTTP over another connection, such as one within the process. */
+  readonly serve: (connection: Duplex) => void;
+  /** Aborted when the server stops. */
+  readonly stopping: AbortSignal;
 }
 
 const upgrades = new WeakMap<IncomingMessage, Upgrade>();
@@ -230,6 +248,13 @@ export function takeUpgrade(request: IncomingMessage, response: ServerResponse):
 export function asksForUpgrade(request: IncomingMessage): boolean {
   return upgrades.has(request);
 }
+
+/** Whether a request neither changes anything by its method nor opens a session. */
+export function isReadRequest(request: IncomingMessage): boolean {
+  return READS.has(request.method) && !asksForUpgrade(request);
+}
+
+const READS: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD']);
 
 function isWebSocket({ method, headers: { upgrade } }: IncomingMessage): boolean {
   return method === 'GET' && upgrade?.toLowerCase() === 'websocket';

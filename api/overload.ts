@@ -5,6 +5,7 @@ import { errorHeaders, presentTypedError } from '../domain/error-envelope.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { credentialIn } from './credential.ts';
+import { isReadRequest } from './http-server.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Caller } from '../db/queries/api-keys.ts';
 
@@ -29,14 +30,13 @@ const MAX_CUSTOMERS = 10_000;
 /** The interval of the meter, which is not part of the event loop's delay. Requests wait in sockets for that delay. */
 const RESOLUTION_MS = 10;
 const RETRY_AFTER_S = 2;
+const REPORT_MS = 1_000;
 /** A body up to this size has almost arrived. A longer one is not read, so the connection closes. */
 const SMALL_BODY_BYTES = 65_536;
 /** Paths of operators, probes and vendors, who send few requests. */
 const ALWAYS_ADMITTED = /^\/(admin|console|healthz|readyz|metrics|status|v1\/provider-callbacks|v1\/payment-events)\b/;
 /** The path of one resource, such as `/v1/tasks/{id}`, or of a part of it. */
 const ONE_RESOURCE = /^\/(v1|v1beta)\/[^/?]+\/[^/?]+|^\/files\//;
-const SESSION = /^\/v1\/realtime(?:\?|$)/;
-const READS: readonly (string | undefined)[] = ['GET', 'HEAD'];
 /** Measures how long requests wait. */
 interface WaitMeter {
   /** The average since the last call, in milliseconds. */
@@ -47,8 +47,23 @@ interface WaitMeter {
 /** Decides which requests to answer, by the time that requests wait in this process. */
 export function createOverload(
   metrics: Metrics,
-  { admission = new Admission(), wait = meterEventLoop() }: { admission?: Admission; wait?: WaitMeter } = {},
+  {
+    admission = new Admission(),
+    wait = meterEventLoop(),
+    onRefusal = () => {},
+  }: {
+    readonly admission?: Admission;
+    readonly wait?: WaitMeter;
+    /** Called about once a second while the process refuses requests. */
+    readonly onRefusal?: () => void;
+  } = {},
 ): Overload {
+  let reportedAtMs = -Infinity;
+  const report = (): void => {
+    if (performance.now() - reportedAtMs < REPORT_MS) return;
+    reportedAtMs = performance.now();
+    onRefusal();
+  };
   const customers = new Map<string, Customer>();
   let startedAtMs = performance.now();
   const timer = setInterval(() => {
@@ -64,6 +79,7 @@ export function createOverload(
       const importance = importanceOf(request, hasPaid);
       if (admission.takes(importance, id)) return handler(request, response);
       metrics.requestShed(importance);
+      report();
       return refuse(request, response);
     },
     learn: (request, { id, toppedUpAt }) => {
@@ -102,8 +118,8 @@ function meterEventLoop(): WaitMeter {
   };
 }
 
-function importanceOf({ method, url = '' }: IncomingMessage, hasPaid: boolean): Importance {
-  const kind = READS.includes(method) && !SESSION.test(url) ? (ONE_RESOURCE.test(url) ? 'poll' : 'list') : 'work';
+function importanceOf(request: IncomingMessage, hasPaid: boolean): Importance {
+  const kind = isReadRequest(request) ? (ONE_RESOURCE.test(request.url ?? '') ? 'poll' : 'list') : 'work';
   return hasPaid ? kind : `free ${kind}`;
 }
 

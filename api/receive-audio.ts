@@ -18,15 +18,17 @@ export interface ReceivedAudio {
   /** Absent if the form has no file. */
   readonly audio: AudioFile | undefined;
   /** Removes the file. */
-  dispose(): Promise<void>;
+  readonly dispose: () => Promise<void>;
 }
 
 /**
+ * @param owner the account, which shares the room on disk with others
  * @param mayContinue is called with the model as soon as it arrives, and may throw to refuse the rest
  * @throws ServiceError `bad_request` for a malformed form; 413 for a file that is too large
  */
 export async function receiveAudio(
   request: IncomingMessage,
+  owner: string,
   mayContinue: (model: string) => Promise<void>,
 ): Promise<ReceivedAudio> {
   if (Number(request.headers['content-length'] ?? 0) > VOICE.maxFileBytes * 1.02) throw tooLarge(VOICE.maxFileBytes);
@@ -50,7 +52,10 @@ export async function receiveAudio(
     content.on('error', () => {});
     if (name !== 'file') return refuse(badRequest('Send one file per request, as the part "file".'));
     content.on('limit', () => refuse(tooLarge(VOICE.maxFileBytes)));
-    spooling = spool(content, extensionOf(filename)).then((file) => ({ file, head: { filename, mimeType } }));
+    spooling = spool(content, { owner, extension: extensionOf(filename) }).then((file) => ({
+      file,
+      head: { filename, mimeType },
+    }));
     spooling.catch(refuse);
   });
   for (const limit of ['filesLimit', 'fieldsLimit'] as const) {

@@ -30,7 +30,7 @@ export interface ReceivedBody {
 }
 
 interface IncomingBody {
-  readonly startedAtMs: number;
+  startedAtMs: number;
   bytes: number;
   readonly refuse: (error: ServiceError) => void;
 }
@@ -50,6 +50,18 @@ export interface Receiving {
    * @returns `tooSlow` rejects with the 408; `stop` ends the watch
    */
   watch(request: IncomingMessage): { readonly tooSlow: Promise<never>; stop(): void };
+  /**
+   * Counts what a body that is read elsewhere holds in memory at a time.
+   *
+   * @param refuse is called with the 503 when the body is the slowest of too many
+   */
+  hold(refuse: (error: ServiceError) => void): HeldBytes;
+}
+
+export interface HeldBytes {
+  /** Sets how many bytes the body holds. */
+  resize(bytes: number): void;
+  release(): void;
 }
 
 export function createReceiving({ maxHeldBytes, paceCheckMs, maxBytesPerTurn }: ReceivingLimits): Receiving {
@@ -71,6 +83,19 @@ export function createReceiving({ maxHeldBytes, paceCheckMs, maxBytesPerTurn }: 
 
   return {
     watch: (request) => watchPace(request, paceCheckMs),
+    hold: (refuse) => {
+      const body: IncomingBody = { startedAtMs: performance.now(), bytes: 0, refuse };
+      return {
+        resize: (bytes) => {
+          // The pace is the pace of the held part.
+          if (bytes < body.bytes) body.startedAtMs = performance.now();
+          if (bytes > 0) bodies.add(body);
+          else bodies.delete(body);
+          take(body, bytes - body.bytes);
+        },
+        release: () => release(body),
+      };
+    },
     receive: async (request, maxBytes, look) => {
       if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
       const arrived = readArrived(request);

@@ -2,8 +2,6 @@
 import type { AccessChecks } from './endpoint/access-checks.ts';
 import type { RequestLimit } from './middlewares/limit-requests.ts';
 import type { Descriptions } from './openapi/descriptions.ts';
-import type { ValidatedImageRequest } from './routes/images/schema.ts';
-import type { ValidatedVideoRequest } from './routes/videos/schema.ts';
 import type { FindCaller } from '../services/people/find-caller.ts';
 import type { FairQueue } from '../services/fair-queue.ts';
 import type {
@@ -14,6 +12,7 @@ import type {
   Services,
 } from '../services/services.ts';
 import type { Router } from '@koa/router';
+import type { Site } from '../catalogue/site.ts';
 import type { Catalogue } from '../catalogue/types.ts';
 import type { DatabaseClock } from '../db/database-clock.ts';
 import type { RefusalRecorder } from '../db/refusal-recorder.ts';
@@ -23,12 +22,16 @@ import type { GuardedClient } from '../providers/guard/address-guard.ts';
 import type { RequestLimits } from './middlewares/limit-requests.ts';
 import type { Overload } from './overload.ts';
 import type { TaskLimits } from '../services/tasks/create-task.ts';
+import type { TaskParsers } from '../services/tasks/task-creation.ts';
 import type { UploadLimits } from '../services/tasks/uploads.ts';
+import type { ResponseSockets } from './response-sockets.ts';
 import type { RequestState } from './state.ts';
 
 /** All services, with the ones that read requests. */
 export interface ApiServices extends Services {
   readonly http: HttpServices;
+  /** The current name and look of the service. */
+  readonly site: Site;
   readonly tasks: Services['tasks'] & TaskParsers;
 }
 
@@ -38,20 +41,17 @@ export interface HttpServices {
   /** Queries the database every time. */
   readonly findCaller: FindCaller;
   readonly descriptions: Descriptions;
+  /** The connections for responses over WebSockets. */
+  readonly responseSockets: ResponseSockets;
   /** Sends answers with pictures, a few of an account at a time. */
   readonly queuePictures: FairQueue;
-}
-
-export interface TaskParsers {
-  /** @throws ServiceError `bad_request` */
-  readonly parseVideoRequest: (body: unknown) => ValidatedVideoRequest;
-  /** @throws ServiceError `bad_request` */
-  readonly parseImageRequest: (body: unknown) => ValidatedImageRequest;
 }
 
 export interface AppDependencies extends GivenServices {
   /** The current catalogue. */
   readonly catalogue: () => Catalogue;
+  /** The current name and look of the service. */
+  readonly site: () => Site;
   /** The database's clock; by default a new one, created from the database. */
   readonly clock?: DatabaseClock;
   /** Finds the callers of text; by default in the database. */
@@ -76,7 +76,7 @@ export interface AppDependencies extends GivenServices {
 
 export interface AppSettings
   extends
-    Pick<ApiServices, 'publicUrl'>,
+    Pick<ApiServices, 'publicUrl' | 'webhookScheduleMs'>,
     Pick<MoneyServices, 'checkout' | 'secondApprovalAbove' | 'paymentWebhookSecret' | 'topUpUrl'>,
     Pick<PeopleServices, 'keyPeppers' | 'canSendMail'>,
     Pick<OperationsServices, 'temporal'> {

@@ -1,6 +1,5 @@
 /** The state that a middleware passes to later ones. */
 import type Koa from 'koa';
-import type { RouterContext } from '@koa/router';
 import type { ApiKey, Caller } from '../db/queries/api-keys.ts';
 import type { UncountedRequest } from '../db/text-money/billing.ts';
 import type { ServiceError } from '../domain/errors.ts';
@@ -19,7 +18,7 @@ export interface RequestState {
   query: URLSearchParams;
   /** The endpoint that answers. */
   endpoint?: Pick<Operation, 'path' | 'tag'>;
-  /** Set if the endpoint changes nothing and costs nothing, although its method suggests a change, or the reverse. */
+  /** Set if the endpoint changes nothing and costs nothing, although its method suggests a change. */
   isRead?: boolean;
   /** Renders errors, if they do not have the common envelope. */
   presentError?: PresentError;
@@ -35,5 +34,6 @@ export interface RequestState {
   createdTaskId?: string;
 }
 
-export type Context = RouterContext<RequestState>;
 export type AppContext = Koa.ParameterizedContext<RequestState>;
+/** With the parameters of the path. */
+export type Context = Koa.ParameterizedContext<RequestState, { params: Readonly<Record<string, string>> }>;

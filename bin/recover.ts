@@ -8,6 +8,7 @@ import type { RecoveryConfig, TemporalConfig } from '../config.ts';
 import { REPORT_LIMITS } from '../db/connections.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { pendingMigrations } from '../db/migrate.ts';
+import { findUnfinishedBatches, makeBatchesDue } from '../db/queries/batch-runs.ts';
 import { findNewestTaskTime } from '../db/queries/recovery.ts';
 import type { FileLookup } from '../db/reconciliation/check.ts';
 import { findMissingResults, findMissingUploads, tasksWithFiles } from '../db/reconciliation/missing-files.ts';
@@ -103,6 +104,7 @@ export async function recover(
   await handleTasks(dependencies, options, print);
   await handleOrphanedJobs(dependencies, options, print);
   await handleDeliveries(dependencies, options, print);
+  await handleBatches(dependencies, options, print);
   await handleUnknown(dependencies, { ...options, since }, print);
   if (options.filesSince !== null) await checkFiles(dependencies, options.filesSince, print);
 }
@@ -147,6 +149,13 @@ async function handleDeliveries(
     if (tally.total() % PROGRESS_EVERY === 0) print(`… ${tally.total()} deliveries checked`);
   }
   tally.summary('pending deliveries', print);
+}
+
+/** The relay starts workflows, which has no effect on those that run. */
+async function handleBatches({ database }: RecoveryDependencies, { isDryRun }: RecoveryOptions, print: Print) {
+  const ids = await findUnfinishedBatches(database);
+  if (!isDryRun) await makeBatchesDue(database, ids);
+  for (const id of ids) print(`${id}  to be started again, unless its workflow is running`);
 }
 
 async function handleUnknown(

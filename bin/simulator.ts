@@ -6,7 +6,8 @@ import { createLog, printFatalErrors, stopOnSignal } from './parts/process.ts';
 printFatalErrors();
 const config = loadSimulatorConfig();
 const log = createLog('simulator', config);
-const simulator = createSimulator({ apiKey: config.simulator.key, callbackSecret: config.simulator.key });
+const { key: apiKey, callbackSecret } = config.simulator;
+const simulator = createSimulator({ apiKey, callbackSecret });
 const url = await simulator.listen(config.simulator.port, config.host);
 log.info({ url }, 'listening');
 

@@ -1,7 +1,10 @@
 /** `npm start`: runs PostgreSQL, Temporal, the simulator and every process of Genway on this machine, until Ctrl-C. */
 import { once } from 'node:events';
 import { inspect } from 'node:util';
-import { ConfigurationError, loadStackConfig, type StackConfig } from '../config.ts';
+import { loadCatalogue } from '../catalogue/load.ts';
+import { ConfigurationError, loadFilesConfig, loadStackConfig, type StackConfig } from '../config.ts';
+import { firstExample } from '../console/public/example-calls.ts';
+import { publicOffer } from '../services/operations/public-offer.ts';
 import { killAll } from './stack/child-process.ts';
 import { createLocalStack, type RunningStack } from './stack/local-stack.ts';
 
@@ -76,10 +79,15 @@ The console is at ${description.base_url}/console. Choose a password by a link, 
 
 Try it:
 
-  curl ${description.base_url}/v1/videos/tasks \\
-    -H 'Authorization: Bearer ${accounts.funded.api_key}' -H 'Content-Type: application/json' \\
-    -d '{"model": "vidone-3.0", "prompt": "A red kite over the sea"}'
+${firstCall(description)}
 
 Press Ctrl-C to stop everything; the state is kept.
 `;
+}
+
+/** A call of the first model of the catalogue. */
+function firstCall({ base_url: baseUrl, accounts }: RunningStack): string {
+  const { catalogueFile, readVariable } = loadFilesConfig();
+  const offer = publicOffer(loadCatalogue(catalogueFile, readVariable), { disabledBy: () => null });
+  return (firstExample(offer, baseUrl) ?? '').replace('$API_KEY', accounts.funded.api_key).replaceAll(/^/gm, '  ');
 }

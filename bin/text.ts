@@ -19,6 +19,6 @@ if (processes > 1 && cluster.isPrimary) {
   const { superviseTextProcesses } = await import('./parts/text-primary.ts');
   await superviseTextProcesses(config, processes);
 } else {
-  const { serveText } = await import('./parts/text-process.ts');
-  await serveText(config);
+  const { runTextProcess } = await import('./parts/text-process.ts');
+  await runTextProcess(config);
 }

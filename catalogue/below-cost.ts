@@ -1,15 +1,19 @@
 /** Finds the prices below cost in a catalogue. */
 import { formatUsd } from '../domain/money.ts';
 import { mediaBelowCost, type PriceBelowCost, textBelowCost } from '../domain/below-cost.ts';
+import { batchPricing } from '../domain/pricing.ts';
 import { parametersIn } from '../domain/model-parameters.ts';
+import { BATCH_FORMATS } from '../domain/batch.ts';
 import type { PriceList } from '../domain/price-list.ts';
 import type { Finding, OperatorFile } from './operator-file.ts';
 import { readUncheckedModels } from './unchecked-models.ts';
-import { allModels, type Catalogue, type MediaModel, type TextModel } from './types.ts';
+import { allModels, type Catalogue, hasFormat, type MediaModel, type TextModel } from './types.ts';
 
 export interface SoldBelowCost extends PriceBelowCost {
   readonly model: string;
   readonly upstream: string;
+  /** Whether only requests of batches are sold below cost. */
+  readonly isBatch: boolean;
 }
 
 /** Skips free models. @param prices the price list of a customer; null for the catalogue's prices */
@@ -20,9 +24,19 @@ export function soldBelowCost(catalogue: Catalogue, prices: PriceList | null): r
 function textOf(model: TextModel, prices: PriceList | null): readonly SoldBelowCost[] {
   if (model.free) return [];
   const pricing = prices === null ? model.pricing : prices.textPricing(model);
-  return model.routes.flatMap(({ provider: upstream, cost }) =>
-    cost === undefined ? [] : textBelowCost(pricing, cost).map((one) => ({ model: model.id, upstream, ...one })),
-  );
+  return model.routes.flatMap(({ provider: upstream, cost, batch }) => {
+    if (cost === undefined) return [];
+    const always = textBelowCost(pricing, cost);
+    const costInBatches = batch === undefined ? cost : { ...cost, batch: batch.costFactor };
+    const inBatches = runsInBatches(model) ? textBelowCost(batchPricing(pricing), costInBatches) : [];
+    const onlyInBatches = inBatches.filter(({ what }) => always.every((one) => one.what !== what));
+    const found = (isBatch: boolean) => (one: PriceBelowCost) => ({ model: model.id, upstream, isBatch, ...one });
+    return [...always.map(found(false)), ...onlyInBatches.map(found(true))];
+  });
+}
+
+function runsInBatches(model: TextModel): boolean {
+  return BATCH_FORMATS.some((format) => hasFormat(model, format));
 }
 
 function mediaOf(model: MediaModel, prices: PriceList | null): readonly SoldBelowCost[] {
@@ -35,6 +49,7 @@ function mediaOf(model: MediaModel, prices: PriceList | null): readonly SoldBelo
       : mediaBelowCost({ pricing, durations, isVideo: model.kind === 'video', defaults }, cost).map((one) => ({
           model: model.id,
           upstream,
+          isBatch: false,
           ...one,
         })),
   );
@@ -49,7 +64,7 @@ export function findPricesBelowCost(file: OperatorFile, catalogue: Catalogue): r
 }
 
 /** Describes a price below cost in a sentence. */
-export function describeLoss({ model, upstream, what, seconds, price, cost }: SoldBelowCost): string {
-  const sold = seconds === null ? what : `${what}, ${seconds} s`;
+export function describeLoss({ model, upstream, what, seconds, isBatch, price, cost }: SoldBelowCost): string {
+  const sold = seconds === null ? `${what}${isBatch ? ' in batches' : ''}` : `${what}, ${seconds} s`;
   return `${model} is sold below cost: ${sold} for ${formatUsd(price)} USD, and ${upstream} charges ${formatUsd(cost)}`;
 }

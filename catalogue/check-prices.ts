@@ -10,7 +10,9 @@ const ANY_RESOLUTION = '*';
 
 export function findIdlePrices(file: OperatorFile, model: UncheckedModel): readonly Finding[] {
   const zeros = zeroPrices(file, model);
-  if (model.kind === 'text') return [...zeros, ...idleTiers(file, model), ...pricesOfFree(file, model)];
+  if (model.kind === 'text') {
+    return [...zeros, ...idleTiers(file, model), ...pricesOfFree(file, model), ...idleTools(file, model)];
+  }
   return [...zeros, ...model.routes.flatMap((route) => idleCosts(file, model, route))];
 }
 
@@ -62,6 +64,13 @@ function pricesOfFree(file: OperatorFile, { path, entry }: UncheckedModel): read
       const message = `"${writePath([...path, name])}" has no effect on a model that is free`;
       return file.finding([...path, name], message, { severity: 'warning' });
     });
+}
+
+function idleTools(file: OperatorFile, { path, entry, compatibility }: UncheckedModel): readonly Finding[] {
+  if (entry['tools'] === undefined || compatibility === 'full') return [];
+  const at = [...path, 'tools'];
+  const message = `"${writePath(at)}" has no effect without \`compatibility: full\``;
+  return [file.finding(at, message, { severity: 'warning', at: 'name' })];
 }
 
 function idleCosts(

@@ -10,6 +10,8 @@ import {
   type MediaRouteEntry,
   type RealtimeEntry,
   type RealtimeRouteEntry,
+  type RerankEntry,
+  type RerankRouteEntry,
   type Routed,
   type SoldText,
   type TextEntry,
@@ -23,6 +25,7 @@ import { IMAGE_CHOICES } from '../domain/image-choices.ts';
 import { IMAGE_TIERS } from '../domain/image-size.ts';
 import { WIRE_FORMAT_NAMES } from '../domain/wire-format-name.ts';
 import type { FieldNames, RankedRoute, RouteCost } from '../domain/media-route.ts';
+import { parseRational } from '../domain/rational.ts';
 import { NO_PARAMETERS } from '../domain/model-parameters.ts';
 import { camelCased } from '../domain/field-names.ts';
 import { type ReadVariable, writePath } from '../domain/substitute-variables.ts';
@@ -37,10 +40,18 @@ import {
 } from './operator-file.ts';
 import { findParameterFaults, toPriceModifiers } from './parameters.ts';
 import { checkAgainst, type Checked } from './schema-findings.ts';
-import { EMBEDDINGS } from '../domain/policy.ts';
-import { countsTokens, toCostPricing, toEmbeddingsPricing, toTextPricing, toVoicePricing } from './text-pricing.ts';
+import { EMBEDDINGS, RERANK } from '../domain/policy.ts';
+import type { TextPricing } from '../domain/pricing.ts';
+import {
+  countsTokens,
+  toCostPricing,
+  toEmbeddingsPricing,
+  toRerankPricing,
+  toTextPricing,
+  toVoicePricing,
+} from './text-pricing.ts';
 import { type UncheckedModel, readUncheckedModels } from './unchecked-models.ts';
-import type { Catalogue, ImageModel, MediaModelBase, TextModel, TextRoute, VideoModel } from './types.ts';
+import type { Catalogue, ImageModel, MediaModelBase, NativeBatch, TextModel, TextRoute, VideoModel } from './types.ts';
 
 /** The catalogue file is invalid. The message names the file and the path of each field to correct. */
 export class CatalogueError extends OperatorError {
@@ -56,6 +67,7 @@ const NO_TEXT: NonNullable<CatalogueFile['text']> = {
   claude_style_prefixes: [],
   families: [],
   embeddings: [],
+  rerank: [],
   voice: [],
   realtime: [],
 };
@@ -136,6 +148,7 @@ function buildCatalogue({ version, media, text = NO_TEXT }: CatalogueFile): Cata
     textModels: byId([
       ...text.families.flatMap((family) => family.models.map((entry) => toTextModel(family, entry, text))),
       ...text.embeddings.map((entry) => toEmbeddingsModel(entry, text)),
+      ...text.rerank.map((entry) => toRerankModel(entry, text)),
       ...text.voice.map((entry) => toVoiceModel(entry, text)),
       ...text.realtime.map((entry) => toRealtimeModel(entry, text)),
     ]),
@@ -271,9 +284,10 @@ function toTextModel(family: FamilyEntry, entry: TextEntry, assumed: NonNullable
     reasoningEfforts: entry.reasoning_efforts ?? family.reasoning_efforts,
     responsesFields: family.responses_fields,
     compatibility: entry.compatibility ?? family.compatibility,
+    ...(entry.tools !== undefined && { webSearch: { maxCalls: entry.tools.web_search.max_calls } }),
     formats: family.formats ?? WIRE_FORMAT_NAMES,
     routes: readRoutes(routesOf(entry) ?? routesOf(family), (route, index) => toTextRoute(route, index, entry.id)),
-    pricing: toTextPricing(entry),
+    pricing: withBatchFactor(toTextPricing(entry), assumed),
   };
 }
 
@@ -285,10 +299,7 @@ function toSoldText({ id, context_tokens, free, funded_only, requires_top_up, le
 const EMBEDDINGS_NAME = 'embeddings';
 
 /** The context of an embedding model applies to each input. */
-function toEmbeddingsModel(
-  entry: EmbeddingsEntry,
-  { assumed_context_tokens, media_tokens }: NonNullable<CatalogueFile['text']>,
-): TextModel {
+function toEmbeddingsModel(entry: EmbeddingsEntry, assumed: NonNullable<CatalogueFile['text']>): TextModel {
   const toRoute = ({ cost, ...written }: EmbeddingsRouteEntry, index: number): TextRoute => ({
     ...toTextRoute(written, index, entry.id),
     ...(cost !== undefined && { cost: toEmbeddingsPricing(cost) }),
@@ -297,7 +308,38 @@ function toEmbeddingsModel(
     ...toSoldText(entry),
     family: EMBEDDINGS_NAME,
     maxOutputTokens: null,
-    maxInputTokens: (entry.context_tokens ?? assumed_context_tokens) * EMBEDDINGS.maxInputs,
+    maxInputTokens: (entry.context_tokens ?? assumed.assumed_context_tokens) * EMBEDDINGS.maxInputs,
+    outputTokenLimit: 0,
+    assumedOutputTokens: 0,
+    mediaTokens: assumed.media_tokens,
+    reasoning: false,
+    reasoningEfforts: [],
+    responsesFields: [],
+    compatibility: 'full',
+    formats: [EMBEDDINGS_NAME],
+    routes: readRoutes(routesOf(entry), toRoute),
+    pricing: withBatchFactor(toEmbeddingsPricing(entry.prices), assumed),
+  };
+}
+
+/** The family and the only format of models that rank documents. */
+const RERANK_NAME = 'rerank';
+
+/** The context applies to each document with its query. A price without tokens counts none. */
+function toRerankModel(
+  entry: RerankEntry,
+  { assumed_context_tokens, media_tokens }: NonNullable<CatalogueFile['text']>,
+): TextModel {
+  const toRoute = ({ cost, ...written }: RerankRouteEntry, index: number): TextRoute => ({
+    ...toTextRoute(written, index, entry.id),
+    ...(cost !== undefined && { cost: toRerankPricing(cost) }),
+  });
+  const hasTokens = countsTokens(entry.prices ?? {});
+  return {
+    ...toSoldText(entry),
+    family: RERANK_NAME,
+    maxOutputTokens: null,
+    maxInputTokens: hasTokens ? (entry.context_tokens ?? assumed_context_tokens) * RERANK.maxDocuments : 0,
     outputTokenLimit: 0,
     assumedOutputTokens: 0,
     mediaTokens: media_tokens,
@@ -305,10 +347,17 @@ function toEmbeddingsModel(
     reasoningEfforts: [],
     responsesFields: [],
     compatibility: 'full',
-    formats: [EMBEDDINGS_NAME],
+    formats: [RERANK_NAME],
     routes: readRoutes(routesOf(entry), toRoute),
-    pricing: toEmbeddingsPricing(entry.prices),
+    pricing: toRerankPricing(entry.prices),
   };
+}
+
+function withBatchFactor(
+  pricing: TextPricing,
+  { batch_factor: batchFactor }: NonNullable<CatalogueFile['text']>,
+): TextPricing {
+  return batchFactor === undefined ? pricing : { ...pricing, batchFactor };
 }
 
 const VOICE_FAMILY = 'voice';
@@ -371,14 +420,20 @@ function toRealtimeModel(entry: RealtimeEntry, { media_tokens }: NonNullable<Cat
 
 /** @param index the index in the list, which is the default order */
 function toTextRoute(route: TextRouteEntry, index: number, id: string): TextRoute {
-  const { cost, first_byte_timeout_s: _firstByte, silence_timeout_s: _silence, ...written } = route;
+  const { cost, batch, first_byte_timeout_s: _firstByte, silence_timeout_s: _silence, ...written } = route;
   return {
     model: id,
     order: index,
     ...camelCased(written),
     ...toAnswerTimeouts(route),
     ...(cost !== undefined && { cost: toCostPricing(cost) }),
+    ...(batch !== undefined && { batch: toNativeBatch(batch) }),
   };
+}
+
+function toNativeBatch(batch: NonNullable<TextRouteEntry['batch']>): NativeBatch {
+  const { remainder = 'direct', cost_factor: costFactor = parseRational('0.5') } = batch === 'native' ? {} : batch;
+  return { remainder, costFactor };
 }
 
 function byId<Model extends { readonly id: string }>(models: readonly Model[]): ReadonlyMap<string, Model> {

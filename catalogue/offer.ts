@@ -11,7 +11,15 @@ import {
   type TextPricing,
 } from '../domain/pricing.ts';
 import { WEEKDAYS } from './text-pricing.ts';
-import type { Catalogue, ImageModel, MediaModel, TextModel, VideoModel } from './types.ts';
+import {
+  allModels,
+  type Catalogue,
+  type ImageModel,
+  type MediaModel,
+  speaks,
+  type TextModel,
+  type VideoModel,
+} from './types.ts';
 
 /** Values by their names in the catalogue file. */
 export type Terms = Readonly<Record<string, string>>;
@@ -39,12 +47,13 @@ export interface Offer {
 export function offerOf(catalogue: Catalogue): Offer {
   return {
     version: catalogue.version,
-    models: [
-      ...[...catalogue.videoModels.values()].map(offerVideo),
-      ...[...catalogue.imageModels.values()].map(offerImage),
-      ...[...catalogue.textModels.values()].map(offerText),
-    ],
+    models: allModels(catalogue).map(offerModel),
   };
+}
+
+export function offerModel(model: MediaModel | TextModel): OfferedModel {
+  if (!('kind' in model)) return offerText(model);
+  return model.kind === 'video' ? offerVideo(model) : offerImage(model);
 }
 
 /** The prices of a media model, to be recorded. */
@@ -240,7 +249,9 @@ function offerText(model: TextModel): OfferedModel {
       free: String(model.free),
       context_tokens: numberOrNone(model.contextTokens),
       max_output_tokens: numberOrNone(model.maxOutputTokens),
+      ...(model.webSearch && { max_web_searches: String(model.webSearch.maxCalls) }),
       formats: model.formats.join(', '),
+      ...(model.routes.some(speaks) && { output_modalities: 'text, audio' }),
       funded_only: String(model.fundedOnly),
       requires_top_up: String(model.requiresTopUp),
       routes: describeRoutes(model.routes),

@@ -1,5 +1,6 @@
 /** The schema of a catalogue file. Validation converts prices, factors and times of day to numbers. */
 import Joi from 'joi';
+import { BATCH_REMAINDERS } from '../domain/batch.ts';
 import { COMPATIBILITIES, type Compatibility } from '../domain/compatibility.ts';
 import type { SnakeCased } from '../domain/field-names.ts';
 import { IMAGE_CHOICES, type ImageChoiceEntries } from '../domain/image-choices.ts';
@@ -14,6 +15,7 @@ import {
   RESULT_CHECKS,
 } from '../domain/media-route.ts';
 import type { PicoUsd } from '../domain/money.ts';
+import { parseRational, type Rational } from '../domain/rational.ts';
 import { assertExactMediaPricing, parseFactor, parseTextPrice, type TextPriceName } from '../domain/pricing.ts';
 import { videoSizeFor } from '../domain/video-size.ts';
 import { isUncompressed, SPEECH_FORMATS } from '../domain/speech-format.ts';
@@ -38,6 +40,7 @@ import {
   type InputPriceEntry,
   type TokenPricesEntry,
   type PricingEntry,
+  type RerankPricesEntry,
   type VoicePricesEntry,
   WEEKDAYS,
   toCostPricing,
@@ -45,7 +48,10 @@ import {
 } from './text-pricing.ts';
 import {
   CHAT_FIELDS,
+  type NativeBatch,
+  NATIVE_BATCH_FORMATS,
   MAX_TOKENS_FIELDS,
+  OUTPUT_MODALITIES,
   STRUCTURED_OUTPUTS,
   UNCHANGEABLE_FIELDS,
   MEDIA_KINDS,
@@ -68,9 +74,12 @@ export interface CatalogueFile {
     readonly assumed_max_output_tokens: number;
     readonly assumed_context_tokens: number;
     readonly media_tokens: Readonly<Record<MediaKind, number>>;
+    /** What requests of batches cost, as a part of the prices; all by default. */
+    readonly batch_factor?: Rational;
     readonly claude_style_prefixes: readonly string[];
     readonly families: readonly FamilyEntry[];
     readonly embeddings: readonly EmbeddingsEntry[];
+    readonly rerank: readonly RerankEntry[];
     readonly voice: readonly VoiceEntry[];
     readonly realtime: readonly RealtimeEntry[];
   };
@@ -120,12 +129,13 @@ export interface FamilyEntry extends SnakeCased<Pick<TextModel, FamilyFields>>, 
   readonly models: readonly TextEntry[];
 }
 
-type GivenOfTextRoute = 'model' | 'order' | 'cost' | keyof AnswerTimeouts;
+type GivenOfTextRoute = 'model' | 'order' | 'cost' | 'batch' | keyof AnswerTimeouts;
 
 export interface TextRouteEntry extends AnswerTimeoutsEntry, SnakeCased<Omit<TextRoute, GivenOfTextRoute>> {
   readonly model?: string;
   readonly order?: number;
   readonly cost?: CostEntry;
+  readonly batch?: 'native' | SnakeCased<NativeBatch>;
 }
 
 type SoldFields = 'id' | 'contextTokens' | 'fundedOnly' | 'requiresTopUp' | 'legacy';
@@ -151,6 +161,15 @@ export interface EmbeddingsEntry extends SoldText, Routed<EmbeddingsRouteEntry> 
 
 export interface EmbeddingsRouteEntry extends Omit<TextRouteEntry, 'cost'> {
   readonly cost?: InputPriceEntry;
+}
+
+export interface RerankEntry extends SoldText, Routed<RerankRouteEntry> {
+  /** Absent on a free model. */
+  readonly prices?: RerankPricesEntry;
+}
+
+export interface RerankRouteEntry extends Omit<TextRouteEntry, 'cost'> {
+  readonly cost?: RerankPricesEntry;
 }
 
 /** The formats of models that speak or listen. */
@@ -180,6 +199,7 @@ export interface RealtimeEntry extends SoldText, Routed<RealtimeRouteEntry> {
 }
 
 export interface RealtimeRouteEntry extends Omit<TextRouteEntry, 'cost'> {
+  readonly webrtc: boolean;
   readonly cost?: TokenPricesEntry;
 }
 
@@ -288,6 +308,10 @@ const image = Joi.object<ImageEntry>({
   .xor('route', 'routes')
   .custom(assertRenderableImage);
 
+/** The most searches for one request, and the usual bound. */
+const MAX_WEB_SEARCHES = 100;
+const DEFAULT_WEB_SEARCHES = 10;
+
 const textPrice = (name: TextPriceName) => quoted((usd) => parseTextPrice(name, usd));
 const tokenPrices = Joi.object({
   input: textPrice('input'),
@@ -335,19 +359,37 @@ const changeableField = Joi.string()
   .pattern(/^\w+(?:\.\w+)*$/)
   .invalid(...UNCHANGEABLE_FIELDS);
 
+const nativeBatch = Joi.alternatives(
+  Joi.valid('native'),
+  Joi.object({
+    remainder: Joi.valid(...BATCH_REMAINDERS).default('direct'),
+    cost_factor: quoted(parseRational).optional(),
+  }),
+);
+
+const routeFields = {
+  drop: Joi.array().items(changeableField).unique(),
+  set: Joi.object().pattern(changeableField, Joi.any()),
+  rename: Joi.object().pattern(changeableField, changeableField),
+};
+
 const textRoute = Joi.object({
   ...routeKeys,
+  batch: nativeBatch.when('format', { is: Joi.valid(...NATIVE_BATCH_FORMATS), otherwise: Joi.forbidden() }),
   format: Joi.valid(...UPSTREAM_FORMAT_NAMES).required(),
+  server_tools: Joi.boolean(),
   max_tokens_field: Joi.valid(...MAX_TOKENS_FIELDS),
+  output_modalities: Joi.array()
+    .items(Joi.valid(...OUTPUT_MODALITIES))
+    .unique()
+    .min(1),
   chat_fields: Joi.array().items(Joi.valid(...CHAT_FIELDS)),
   structured_output: Joi.valid(...STRUCTURED_OUTPUTS),
   check_output: Joi.boolean(),
   auto_cache: Joi.boolean(),
-  drop: Joi.array().items(changeableField).unique(),
-  set: Joi.object().pattern(changeableField, Joi.any()),
-  rename: Joi.object().pattern(changeableField, changeableField),
-  cost: tokenPrices.keys(factors).custom(assertExactCost),
-});
+  ...routeFields,
+  cost: tokenPrices.keys({ web_search: textPrice('web_search').optional(), ...factors }).custom(assertExactCost),
+}).custom(assertFormatWithAudio);
 
 const soldText = {
   id: name.required(),
@@ -368,9 +410,16 @@ const textModel = Joi.object<TextEntry>({
   compatibility: Joi.valid(...COMPATIBILITIES),
   ...routed(textRoute),
   prices: tokenPrices,
+  tools: Joi.object({
+    web_search: Joi.object({
+      usd_per_call: textPrice('web_search'),
+      max_calls: Joi.number().integer().min(1).max(MAX_WEB_SEARCHES).default(DEFAULT_WEB_SEARCHES),
+    }).required(),
+  }),
   ...factors,
 })
   .xor('prices', 'free')
+  .nand('tools', 'free')
   .oxor('route', 'routes')
   .custom(assertExactPrices);
 
@@ -378,6 +427,7 @@ const inputPrice = Joi.object({ input: textPrice('input') });
 const embeddingsRoute = Joi.object({
   ...routeKeys,
   format: Joi.valid('chat-completions').required(),
+  batch: nativeBatch,
   cost: inputPrice,
 });
 
@@ -385,6 +435,19 @@ const embeddingsModel = Joi.object<EmbeddingsEntry>({
   ...soldText,
   ...routed(embeddingsRoute),
   prices: inputPrice,
+})
+  .xor('prices', 'free')
+  .xor('route', 'routes');
+
+const rerankPrices = Joi.object({
+  input: textPrice('input').optional(),
+  search_unit: textPrice('search_unit').optional(),
+}).min(1);
+
+const rerankModel = Joi.object<RerankEntry>({
+  ...soldText,
+  ...routed(Joi.object({ ...routeKeys, format: Joi.valid('chat-completions').required(), cost: rerankPrices })),
+  prices: rerankPrices,
 })
   .xor('prices', 'free')
   .xor('route', 'routes');
@@ -399,6 +462,7 @@ const voicePrices = Joi.object({
 }).min(1);
 const voiceRoute = Joi.object({
   ...routeKeys,
+  ...routeFields,
   format: Joi.valid(...VOICE_UPSTREAM_FORMATS).required(),
   audio_formats: Joi.array()
     .items(Joi.valid(...SPEECH_FORMATS))
@@ -420,7 +484,8 @@ const voiceModel = Joi.object<VoiceEntry>({
 })
   .xor('prices', 'free')
   .xor('route', 'routes')
-  .custom(assertMeasuredSpeech);
+  .custom(assertMeasuredSpeech)
+  .custom(assertFieldsOfSpeech);
 
 const { free: _free, ...charged } = soldText;
 
@@ -428,7 +493,9 @@ const realtimeModel = Joi.object<RealtimeEntry>({
   ...charged,
   context_tokens: count.required(),
   max_output_tokens: count.required(),
-  ...routed(Joi.object({ ...routeKeys, format: Joi.valid('chat-completions').required(), cost: tokenPrices })),
+  ...routed(
+    Joi.object({ ...routeKeys, format: Joi.valid('chat-completions').required(), cost: tokenPrices, webrtc: flag }),
+  ),
   prices: tokenPrices.required(),
 }).xor('route', 'routes');
 
@@ -445,6 +512,7 @@ export const catalogueSchema = Joi.object<CatalogueFile>({
     assumed_max_output_tokens: count.required(),
     assumed_context_tokens: count.required(),
     media_tokens: Joi.object(Object.fromEntries(MEDIA_KINDS.map((kind) => [kind, count.required()]))).required(),
+    batch_factor: quoted(parseRational).optional(),
     claude_style_prefixes: names.required(),
     families: Joi.array()
       .items(
@@ -460,11 +528,14 @@ export const catalogueSchema = Joi.object<CatalogueFile>({
           responses_fields: names.default([]),
           reasoning_efforts: names.default([]),
           models: Joi.array().items(textModel).min(1).required(),
-        }).xor('route', 'routes'),
+        })
+          .xor('route', 'routes')
+          .custom(assertFullWithAudio),
       )
       .unique('family')
       .required(),
     embeddings: Joi.array().items(embeddingsModel).default([]),
+    rerank: Joi.array().items(rerankModel).default([]),
     voice: Joi.array().items(voiceModel).default([]),
     realtime: Joi.array().items(realtimeModel).default([]),
   }),
@@ -521,10 +592,20 @@ function assertRenderableImage(entry: ImageEntry): ImageEntry {
 }
 
 /** A price by seconds needs formats whose bytes tell the seconds. */
+function voiceRoutesOf({ route, routes }: VoiceEntry): readonly VoiceRouteEntry[] {
+  return routes ?? (route === undefined ? [] : [route]);
+}
+
+/** The bodies of recordings are files, and have no fields to change. */
+function assertFieldsOfSpeech(entry: VoiceEntry): VoiceEntry {
+  const isChanged = voiceRoutesOf(entry).some((route) => [route.drop, route.set, route.rename].some(Boolean));
+  if (!isChanged || entry.formats.every((format) => format === 'speech')) return entry;
+  throw new RangeError('drop, set and rename are for models whose formats are [speech]');
+}
+
 function assertMeasuredSpeech(entry: VoiceEntry): VoiceEntry {
   if (entry.prices?.audio_second === undefined || !entry.formats.includes('speech')) return entry;
-  const routes = entry.routes ?? (entry.route === undefined ? [] : [entry.route]);
-  const isMeasured = routes.every(({ format, audio_formats: audioFormats }) =>
+  const isMeasured = voiceRoutesOf(entry).every(({ format, audio_formats: audioFormats }) =>
     audioFormats === undefined ? format === 'generate-content' : audioFormats.every(isUncompressed),
   );
   if (!isMeasured) throw new RangeError('speech with a price by audio_second needs audio_formats: [wav, pcm]');
@@ -536,6 +617,26 @@ function assertExactMedia(
   byResolution: Readonly<Record<string, PicoUsd>>,
 ): void {
   assertExactMediaPricing({ byResolution, modifiers: toPriceModifiers(price_modifiers) });
+}
+
+/** Only these formats have answers with audio. */
+function assertFormatWithAudio(entry: TextRouteEntry): TextRouteEntry {
+  const isSpoken = entry.output_modalities?.includes('audio') === true;
+  if (!isSpoken || VOICE_UPSTREAM_FORMATS.some((format) => format === entry.format)) return entry;
+  throw new RangeError(`output_modalities has audio, which only ${VOICE_UPSTREAM_FORMATS.join(' and ')} have`);
+}
+
+/** The other compatibility accepts no fields of audio. */
+function assertFullWithAudio(family: FamilyEntry): FamilyEntry {
+  for (const model of family.models) {
+    const routed = (model.route ?? model.routes) ? model : family;
+    const routes = routed.routes ?? (routed.route === undefined ? [] : [routed.route]);
+    const isSpoken = routes.some(({ output_modalities: modalities }) => modalities?.includes('audio') === true);
+    if (isSpoken && (model.compatibility ?? family.compatibility) !== 'full') {
+      throw new RangeError(`${model.id} has audio in output_modalities, which needs compatibility: full`);
+    }
+  }
+  return family;
 }
 
 function assertExactPrices(entry: TextEntry): TextEntry {

@@ -7,7 +7,7 @@ import type { Rational } from '../domain/rational.ts';
 /** The index of a weekday is its number. */
 export const WEEKDAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'] as const;
 
-/** Pico-USD per token, character or second, by the names of `TEXT_PRICES` in `domain/pricing.ts`. */
+/** Pico-USD per token, character, second or search, by the names of `TEXT_PRICES` in `domain/pricing.ts`. */
 export interface TokenPricesEntry {
   readonly input: PicoUsd;
   readonly output: PicoUsd;
@@ -22,14 +22,23 @@ export interface TokenPricesEntry {
   /** 0 when absent. */
   readonly character?: PicoUsd;
   readonly audio_second?: PicoUsd;
+  /** Only in costs: models have the price of a search among their `tools`. */
+  readonly web_search?: PicoUsd;
+  readonly search_unit?: PicoUsd;
 }
 
 /** The price of a model that only reads, such as an embedding model. */
 export type InputPriceEntry = Pick<TokenPricesEntry, 'input'>;
 
+/** The tools that the model's side runs, with their prices. */
+export interface ToolsEntry {
+  readonly web_search: { readonly usd_per_call: PicoUsd; readonly max_calls: number };
+}
+
 export interface PricingEntry {
   /** Absent on a free model. */
   readonly prices?: TokenPricesEntry;
+  readonly tools?: ToolsEntry;
   readonly tiers: readonly {
     readonly threshold_tokens: number;
     readonly applies: 'over' | 'at_or_over';
@@ -58,14 +67,27 @@ export function toCostPricing({ tiers, peaks, ...prices }: CostEntry): TextPrici
   return toTextPricing({ prices, tiers, peaks });
 }
 
-/** Cached input costs as much as other input, whatever the upstream reports as cached. */
 export function toEmbeddingsPricing({ input }: InputPriceEntry = FREE): TextPricing {
-  const prices = { input, output: 0n, cached_input: input, cache_write: input, cache_write_1h: input };
+  return toTextPricing({ prices: inputPrices(input), tiers: [], peaks: [] });
+}
+
+/** Cached input costs as much as other input, whatever the upstream reports as cached. */
+function inputPrices(input: PicoUsd): TokenPricesEntry {
+  return { input, output: 0n, cached_input: input, cache_write: input, cache_write_1h: input };
+}
+
+/** The price of ranking: of tokens, searches or both. */
+export type RerankPricesEntry = Partial<Pick<TokenPricesEntry, 'input' | 'search_unit'>>;
+
+export function toRerankPricing({ input = 0n, search_unit }: RerankPricesEntry = {}): TextPricing {
+  const prices = { ...inputPrices(input), ...(search_unit !== undefined && { search_unit }) };
   return toTextPricing({ prices, tiers: [], peaks: [] });
 }
 
 /** The price of voice: any of its parts, but at least one. */
-export type VoicePricesEntry = Partial<Omit<TokenPricesEntry, 'cached_input' | 'cache_write' | 'cache_write_1h'>>;
+export type VoicePricesEntry = Partial<
+  Omit<TokenPricesEntry, 'cached_input' | 'cache_write' | 'cache_write_1h' | 'web_search'>
+>;
 
 /**
  * Cached input costs as much as other input. Tokens that the upstream does not report as audio cost as much as audio,
@@ -102,6 +124,8 @@ export function toTextPricing(entry: PricingEntry): TextPricing {
       audioOutput: prices.audio_output,
       character: prices.character,
       audioSecond: prices.audio_second,
+      webSearch: entry.tools?.web_search.usd_per_call ?? prices.web_search,
+      searchUnit: prices.search_unit,
     }),
     tiers: entry.tiers.map(camelCased),
     peaks: entry.peaks.map((peak) => ({

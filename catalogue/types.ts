@@ -3,12 +3,14 @@ import type { JsonObject } from '../domain/json.ts';
 import type { Compatibility } from '../domain/compatibility.ts';
 import type { ImageChoice } from '../domain/image-choices.ts';
 import type { ImageTier } from '../domain/image-size.ts';
+import type { BatchRemainder } from '../domain/batch.ts';
 import type { RankedRoute, ResultCheck } from '../domain/media-route.ts';
 import type { ModelParameters } from '../domain/model-parameters.ts';
 import type { MediaPricing, TextPricing } from '../domain/pricing.ts';
+import type { Rational } from '../domain/rational.ts';
 import type { SpeechFormat } from '../domain/speech-format.ts';
 import type { TextTerms } from '../domain/text-price.ts';
-import type { RequestFormatName, UpstreamFormatName } from '../domain/wire-format-name.ts';
+import { type RequestFormatName, type UpstreamFormatName, WIRE_FORMAT_NAMES } from '../domain/wire-format-name.ts';
 import type { AnswerTimeouts } from './answer-timeouts.ts';
 
 export interface Catalogue {
@@ -90,15 +92,38 @@ export interface TextRoute extends AnswerTimeouts {
   readonly autoCache?: boolean;
   /** Fields that are passed on although the upstream may charge extra for them, which clients do not pay. */
   readonly chatFields?: readonly ChatField[];
+  /** Whether the upstream runs the server tools of its format, as for searches that the model sells; true by default. */
+  readonly serverTools?: boolean;
   /** Fields of requests that the upstream refuses, by its own names: removed, set to a value, or renamed. */
   readonly drop?: readonly string[];
   readonly set?: JsonObject;
   readonly rename?: Readonly<Record<string, string>>;
+  /** What answers may have: text alone by default. */
+  readonly outputModalities?: readonly OutputModality[];
   /** The formats in which the upstream can speak; those of its wire format by default. */
   readonly audioFormats?: readonly SpeechFormat[];
+  /** Whether the upstream accepts calls over WebRTC, of a model of realtime sessions. */
+  readonly webrtc?: boolean;
   /** The cost at the upstream; unknown by default. */
   readonly cost?: TextPricing;
+  /** Sends requests of batches to the vendor's own batch API; by default, they are sent as direct requests. */
+  readonly batch?: NativeBatch;
 }
+
+export interface NativeBatch {
+  /** What happens to requests that the vendor leaves out: they run as direct requests, or fail. */
+  readonly remainder: BatchRemainder;
+  /** The part of the route's cost that the vendor charges in its batches. */
+  readonly costFactor: Rational;
+}
+
+/** The formats whose vendors have batch APIs. */
+export const NATIVE_BATCH_FORMATS = [
+  'chat-completions',
+  'responses',
+  'messages',
+  'generate-content',
+] as const satisfies readonly UpstreamFormatName[];
 
 /** Fields that the service needs as it writes them: the request itself, the answers, and what their hold covers. */
 export const UNCHANGEABLE_FIELDS = [
@@ -117,8 +142,23 @@ export const UNCHANGEABLE_FIELDS = [
   'generationConfig.maxOutputTokens',
 ] as const;
 
-export const CHAT_FIELDS = ['audio', 'web_search_options'] as const;
+export const CHAT_FIELDS = ['web_search_options'] as const;
 export type ChatField = (typeof CHAT_FIELDS)[number];
+
+export const OUTPUT_MODALITIES = ['text', 'audio'] as const;
+export type OutputModality = (typeof OUTPUT_MODALITIES)[number];
+
+/** Whether answers over the route may have audio. */
+export function speaks({ outputModalities = [] }: TextRoute): boolean {
+  return outputModalities.includes('audio');
+}
+
+/** What the answers of a model may have; undefined for the formats that have one kind of answer. */
+export function outputModalitiesOf({ formats, routes }: TextModel): readonly OutputModality[] | undefined {
+  const isConversation = formats.some((format) => WIRE_FORMAT_NAMES.some((name) => name === format));
+  if (!isConversation) return undefined;
+  return OUTPUT_MODALITIES.filter((modality) => modality === 'text' || routes.some(speaks));
+}
 
 /** Newer models of the chat-completions API refuse `max_tokens`. */
 export const MAX_TOKENS_FIELDS = ['max_tokens', 'max_completion_tokens'] as const;
@@ -147,7 +187,9 @@ export interface TextModel extends TextTerms {
   /** Fields that only this family accepts in the responses format: `reasoning`, `text`. */
   readonly responsesFields: readonly string[];
   readonly compatibility: Compatibility;
-  /** The formats that the model serves; for models of embeddings and of realtime sessions, only `embeddings` or `realtime`. */
+  /** The most searches of the web for one request; absent if the model sells none. */
+  readonly webSearch?: { readonly maxCalls: number };
+  /** The formats that the model serves; for models of embeddings, ranking and realtime sessions, only `embeddings`, `rerank` or `realtime`. */
   readonly formats: readonly RequestFormatName[];
   readonly routes: readonly [TextRoute, ...TextRoute[]];
   /** The model costs nothing, and has a separate rate limit (contract 8.1). */

@@ -14,6 +14,8 @@ export interface UncheckedModel {
   readonly path: FieldPath;
   readonly entry: JsonObject;
   readonly routes: readonly UncheckedRoute[];
+  /** The compatibility of a text model, as written for it or for its family. */
+  readonly compatibility?: unknown;
 }
 
 /** @param document an unchecked catalogue; parts of an unexpected shape are skipped */
@@ -23,7 +25,7 @@ export function readUncheckedModels(document: unknown): readonly UncheckedModel[
     ...mediaModels('video', ['media', 'videos'], objectAt(media)['videos']),
     ...mediaModels('image', ['media', 'images'], objectAt(media)['images']),
     ...itemsOf(objectAt(text)['families'], ['text', 'families']).flatMap(textModels),
-    ...['embeddings', 'voice', 'realtime'].flatMap((list) =>
+    ...['embeddings', 'rerank', 'voice', 'realtime'].flatMap((list) =>
       itemsOf(objectAt(text)[list], ['text', list]).map((model) => {
         return { ...model, kind: 'text' as const, routes: routesOf(model) };
       }),
@@ -39,7 +41,8 @@ function textModels(family: UncheckedRoute): readonly UncheckedModel[] {
   const familyRoutes = routesOf(family);
   return itemsOf(family.entry['models'], [...family.path, 'models']).map((model) => {
     const own = routesOf(model);
-    return { ...model, kind: 'text', routes: own.length > 0 ? own : familyRoutes };
+    const compatibility = model.entry['compatibility'] ?? family.entry['compatibility'];
+    return { ...model, kind: 'text', routes: own.length > 0 ? own : familyRoutes, compatibility };
   });
 }
 

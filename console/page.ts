@@ -3,6 +3,8 @@
  * `console/serve.ts` authenticates the visitor before the handler runs.
  */
 import type { Child } from 'hono/jsx';
+import type { CaptchaProvider } from '../catalogue/signup.ts';
+import type { Site } from '../catalogue/site.ts';
 import type { Membership, User } from '../db/queries/users.ts';
 import { ServiceError } from '../domain/errors.ts';
 import type { PicoUsd } from '../domain/money.ts';
@@ -26,6 +28,7 @@ export interface Visit {
   /** The path of the page. A refused form has the path of its page. */
   readonly path: string;
   readonly texts: Texts;
+  readonly site: Site;
   readonly requestId: string;
   /** The client's IP address. */
   readonly ip: string;
@@ -74,6 +77,10 @@ const DONE = [
   'paused',
   'resumed',
   'cancelling',
+  'batchCancelling',
+  'batchPaused',
+  'batchResumed',
+  'batchRetrying',
   'claimed',
   'disconnected',
   'signedOut',
@@ -87,6 +94,9 @@ const DONE = [
   'confirmed',
   'rejected',
   'withdrawn',
+  'redeemed',
+  'giftsApproved',
+  'giftsWithdrawn',
   'invitationWithdrawn',
   'acknowledged',
   'reconciling',
@@ -95,6 +105,11 @@ const DONE = [
   'applied',
   'versionCreated',
   'passwordChanged',
+  'addressesAsked',
+  'registrationApproved',
+  'registrationRejected',
+  'blocked',
+  'lifted',
 ] as const;
 type DoneName = (typeof DONE)[number];
 /** What a form did, as the next page says it: a name in `texts.done`, with the amount of its text in pico-USD. */
@@ -116,6 +131,8 @@ interface Drawn {
   readonly contentOf?: string;
   /** The visit of a refused form, whose page is shown again. */
   readonly refused?: Visit;
+  /** The service whose script the page loads. */
+  readonly captcha?: CaptchaProvider | undefined;
 }
 
 /** The response of a page. */

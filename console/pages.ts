@@ -2,7 +2,9 @@
 import { showOutcome } from './idempotent-forms.ts';
 import { everybody, type Page } from './page.ts';
 import { billingPages } from './pages/billing/pages.tsx';
+import { accountBudgetPages } from './pages/budgets/pages.tsx';
 import { endUserPages } from './pages/end-users/pages.tsx';
+import { batchPages } from './pages/batches/pages.tsx';
 import { filePages } from './pages/files/pages.tsx';
 import { homePages } from './pages/home/pages.tsx';
 import { keyPages } from './pages/keys/pages.tsx';
@@ -10,14 +12,18 @@ import { memberPages } from './pages/members/pages.tsx';
 import { modelPages } from './pages/models/pages.tsx';
 import { playgroundPages } from './pages/playground/pages.tsx';
 import { profilePages } from './pages/profile/pages.tsx';
+import { registrationPages } from './pages/registration/pages.tsx';
 import { searchPages } from './pages/search/pages.tsx';
 import { signInPages } from './pages/sign-in/pages.tsx';
 import { staffAccountPages } from './pages/staff/accounts/pages.tsx';
 import { staffPeoplePages } from './pages/staff/people/pages.tsx';
 import { staffReconciliationPages } from './pages/staff/reconciliations/pages.tsx';
+import { staffRegistrationPages } from './pages/staff/registrations/pages.tsx';
 import { staffRefundPages } from './pages/staff/refunds/pages.tsx';
+import { staffBatchPages } from './pages/staff/batches/pages.tsx';
 import { staffTaskPages } from './pages/staff/tasks/pages.tsx';
 import { staffCorrectionPages } from './pages/staff/corrections/pages.tsx';
+import { staffGiftCodePages } from './pages/staff/gift-codes/pages.tsx';
 import { staffMonthPages } from './pages/staff/months/pages.tsx';
 import { staffFailurePages } from './pages/staff/failures/pages.tsx';
 import { staffLivePages } from './pages/staff/live/pages.tsx';
@@ -33,6 +39,7 @@ import { webhookPages } from './pages/webhooks/pages.tsx';
 
 export const PAGES: readonly Page[] = [
   ...signInPages,
+  ...registrationPages,
   ...profilePages,
   // The page that answered a form, stored for a while.
   everybody.page('/outcomes/{form_id}', showOutcome),
@@ -46,13 +53,17 @@ export const PAGES: readonly Page[] = [
   ...webhookPages,
   ...staffAccountPages,
   ...staffPeoplePages,
+  ...staffRegistrationPages,
   ...staffMonthPages,
   ...staffRefundPages,
   ...staffReconciliationPages,
   ...staffCorrectionPages,
+  ...staffGiftCodePages,
   ...usagePages,
+  ...accountBudgetPages,
   ...endUserPages,
   ...staffTaskPages,
+  ...staffBatchPages,
   ...billingPages,
   ...staffLivePages,
   ...staffFailurePages,
@@ -61,6 +72,7 @@ export const PAGES: readonly Page[] = [
   ...staffTextRequestPages,
   ...staffUpstreamPages,
   ...staffWebhookPages,
+  ...batchPages,
   ...filePages,
   ...memberPages,
 ];

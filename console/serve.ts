@@ -12,8 +12,9 @@ import { isStorable } from '../domain/storable-text.ts';
 import type { ApiServices } from '../api/services.ts';
 import type { Context, RequestState } from '../api/state.ts';
 import { withAccountNames } from './account-names.ts';
-import { assets } from './assets.ts';
+import { assets, siteAssets } from './assets.ts';
 import { Form, readForm, readFormWithFile } from './form.ts';
+import { allowCaptcha } from './html/captcha.tsx';
 import { ErrorContent } from './html/error.tsx';
 import { render, type SignedIn } from './html/layout.tsx';
 import { findEarlierOutcome, formToSend, once, statusOf } from './idempotent-forms.ts';
@@ -32,14 +33,14 @@ import {
   type Visit,
 } from './page.ts';
 import { findPage, PAGES } from './pages.ts';
-import { mountStatus } from './status.tsx';
+import { mountPublicPages } from './public/serve.tsx';
 import { ATTEMPT_COOKIE, ATTEMPT_LIFETIME_SECONDS } from '../services/people/provider-sign-in.ts';
 import { findSession, isFormToken, SESSION_COOKIE, SESSION_LIFETIME_SECONDS } from '../services/people/sessions.ts';
-import { preferredLanguage, textsIn } from './texts/texts.ts';
+import { textsIn } from './texts/texts.ts';
+import { anonymousVisit, BACK_COOKIE, pathBelow } from './visit.ts';
 import { parseUrl } from '../domain/parse-url.ts';
 
 const PREFIX = '/console';
-const BACK_COOKIE = '__Host-genway-back';
 const BACK_LIFETIME_SECONDS = 15 * 60;
 /** Longer than the path of any form: a few names and at most four ids. */
 const MAX_FORM_PATH = 300;
@@ -58,7 +59,8 @@ export function mountConsole(router: Router<RequestState>, services: ApiServices
     return serve(context, page, services);
   };
   assets(router);
-  mountStatus(router, services);
+  siteAssets(router, services);
+  mountPublicPages(router, services);
   for (const page of PAGES) {
     const path = page.path.replaceAll(/\{(\w+)\}/g, ':$1');
     router[page.method](`${PREFIX}${path}`, (context) => handle(context, page));
@@ -72,7 +74,7 @@ const NOTHING_HERE = everybody.page('/', () => {
 
 async function serve(context: Context, page: Page, services: ApiServices): Promise<void> {
   context.state.endpoint = { path: `${PREFIX}${page.path}`, tag: 'Service' };
-  let visit = anonymousVisit(context);
+  let visit = anonymousVisit(context, services);
   try {
     refuseOtherSites(context);
     refuseUnstorable(visit);
@@ -84,37 +86,11 @@ async function serve(context: Context, page: Page, services: ApiServices): Promi
   }
 }
 
-/** Reads a request before the visitor is authenticated. */
-function anonymousVisit(context: Context): Visit {
-  return {
-    params: context.params,
-    query: context.state.query,
-    path: withoutSlash(context.path),
-    texts: textsIn(preferredLanguage(context.get('accept-language'))),
-    requestId: context.state.requestId,
-    ip: context.ip,
-    userAgent: context.get('user-agent'),
-    isPartRequest: context.get('hx-request') === 'true',
-    form: new Form(),
-    context,
-    attempt: context.cookies.get(ATTEMPT_COOKIE) ?? null,
-    back: pathBelow(context.cookies.get(BACK_COOKIE)),
-    problem: null,
-    session: null,
-    memberships: [],
-  };
-}
-
-/** Removes the slash at the end of a path, which the router also accepts. */
-function withoutSlash(path: string): string {
-  return path.endsWith('/') ? path.slice(0, -1) : path;
-}
-
-async function withSession(context: Context, visit: Visit, { database }: ApiServices): Promise<Visit> {
+async function withSession(context: Context, visit: Visit, { database, site }: ApiServices): Promise<Visit> {
   const token = context.cookies.get(SESSION_COOKIE);
   const session = await retryOnLostConnection(() => findSession(database, token));
   if (!session) return visit;
-  const known = { ...visit, session, texts: textsIn(session.user.language) };
+  const known = { ...visit, session, texts: textsIn(session.user.language, site.name) };
   if (session.secondFactorPending) return known;
   return { ...known, memberships: await retryOnLostConnection(() => listMemberships(database, session.user.id)) };
 }
@@ -214,6 +190,7 @@ async function send(context: Context, visit: Visit, result: PageResult): Promise
       context.status = statusOf(result, visit);
       context.type = 'html';
       context.body = draw(visit, result);
+      if (result.captcha !== undefined) context.set(POLICY, allowCaptcha(context.response.get(POLICY), result.captcha));
       if (justDone(visit) !== null && result.kind === 'page') setCookie(context, DONE_COOKIE, 'end', 0);
       return;
     case 'file':
@@ -264,16 +241,6 @@ function pageOfForm(visit: Visit): string {
     if (findPage(path) !== undefined) return path === openPath ? open : path;
   }
   return '';
-}
-
-/** Returns the path in a cookie, which callers append to the path of the console; empty if it is missing or invalid. */
-function pathBelow(token: string | undefined): string {
-  try {
-    const path = decodeURIComponent(token ?? '');
-    return /^\/[!-~]*$/.test(path) ? path : '';
-  } catch {
-    return '';
-  }
 }
 
 /** What the form before this page did; null if no form was sent. */
@@ -329,6 +296,8 @@ function titleOf({ texts: { errors, sentForms } }: Visit, status: number): strin
   return status >= 500 ? errors.failedTitle : errors.formTitle;
 }
 
+const POLICY = 'Content-Security-Policy';
+
 /** OWASP's HTTP headers. Scripts and styles come only from this origin, and results from the origin of stored files. */
 function headersFor({ storage, money: { checkout } }: ApiServices): Readonly<Record<string, string>> {
   const media = ["'self'", 'data:', 'blob:', new URL(storage.urlOf('results')).origin].join(' ');
@@ -346,7 +315,7 @@ function headersFor({ storage, money: { checkout } }: ApiServices): Readonly<Rec
     "base-uri 'none'",
   ];
   return {
-    'Content-Security-Policy': policy.join('; '),
+    [POLICY]: policy.join('; '),
     'X-Content-Type-Options': 'nosniff',
     'Referrer-Policy': 'same-origin',
     'Cross-Origin-Opener-Policy': 'same-origin',

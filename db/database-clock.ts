@@ -1,5 +1,5 @@
 /** The database's clock, which all processes share. Deadlines, leases and ordering follow this clock. */
-import type { Database } from './database.ts';
+import { type Database, onlyRow } from './database.ts';
 
 export interface Clock {
   /** Milliseconds since 1970. */
@@ -33,4 +33,10 @@ export function createDatabaseClock(database: Database, machine: Clock = MACHINE
       aheadMs = Math.round((sentAtMs + receivedAtMs) / 2 - now);
     },
   };
+}
+
+/** The time of the database, which is not that of the transaction. */
+export async function readDatabaseTime(database: Database): Promise<Date> {
+  const { rows } = await database.raw<{ rows: { now: Date }[] }>('SELECT clock_timestamp() AS now');
+  return onlyRow(rows).now;
 }

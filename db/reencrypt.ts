@@ -23,6 +23,7 @@ const ENCRYPTED: readonly EncryptedTable[] = [
   { table: 'idempotency_keys', key: ['account_id', 'key'], columns: ['encrypted_body'], context: null },
   { table: 'stored_responses', key: ['id'], columns: ['encrypted_content'], context: 'id' },
   { table: 'realtime_secrets', key: ['id'], columns: ['encrypted_settings'], context: 'id' },
+  { table: 'batch_contents', key: ['id'], columns: ['encrypted_content'], context: 'id' },
   { table: 'sent_forms', key: ['form_id'], columns: ['encrypted_answer'], context: 'form_id' },
 ];
 

@@ -5,6 +5,7 @@
 import { firstIdAt } from '../domain/ids.ts';
 import { REFUSED_CALLS, WEBHOOKS } from '../domain/policy.ts';
 import type { Database } from './database.ts';
+import { expireRegistrations } from './queries/registrations.ts';
 
 /** Removes at most `limit` rows. @returns the number of removed rows; fewer than `limit` if none is left */
 export type Sweep = (database: Database, limit: number) => Promise<number>;
@@ -16,6 +17,9 @@ const RECONCILIATIONS_KEPT_DAYS = 400;
 const VENDOR_JOBS_KEPT_DAYS = 90;
 const CALLS_KEPT_DAYS = 91;
 const ATTEMPTS_KEPT_DAYS = 30;
+const MAILS_KEPT_DAYS = 90;
+/** So that operators see where attempts come from, and why they were refused. */
+const REGISTRATIONS_KEPT_DAYS = 30;
 
 /** The sweeps by the name of the rows that they remove. */
 export const SWEEPS: Readonly<Record<string, Sweep>> = {
@@ -24,6 +28,7 @@ export const SWEEPS: Readonly<Record<string, Sweep>> = {
   'slots of free text': rowsWhere('text_free_slots', `taken_at < now() - interval '10 minutes'`),
   'stored responses': rowsWhere('stored_responses', `expires_at < now()`),
   'client secrets': rowsWhere('realtime_secrets', `expires_at < now()`),
+  'calls over WebRTC': rowsWhere('realtime_calls', `expires_at < now() - interval '1 day'`),
   events: deleteOldEvents,
   'webhook endpoints': rowsWhere(
     'webhook_endpoints',
@@ -38,6 +43,9 @@ export const SWEEPS: Readonly<Record<string, Sweep>> = {
   sessions: rowsWhere('sessions', `expires_at < now()`),
   'links of users': rowsWhere('user_links', `expires_at < now() - interval '1 day'`),
   invitations: rowsWhere('account_invitations', `expires_at < now() - interval '1 day'`),
+  mails: rowsWhere('mails', `created_at < now() - interval '${MAILS_KEPT_DAYS} days'`),
+  registrations: sweepRegistrations,
+  'changes of addresses': rowsWhere('address_changes', `expires_at < now()`),
   'sent forms': rowsWhere('sent_forms', `sent_at < now() - interval '1 day'`),
   'attempts to sign in': rowsWhere('sign_in_attempts', `started_at < now() - interval '1 day'`),
   'jobs of vendors': rowsWhere('vendor_jobs', `claimed_at < now() - interval '${VENDOR_JOBS_KEPT_DAYS} days'`),
@@ -74,6 +82,17 @@ async function deleteOldEvents(database: Database, limit: number): Promise<numbe
   );
   return rows[0]?.count ?? 0;
 }
+
+/** Closes registrations whose links have expired, and removes old ones without an account. */
+async function sweepRegistrations(database: Database, limit: number): Promise<number> {
+  const expired = await expireRegistrations(database, limit);
+  return expired + (await deleteOldRegistrations(database, limit - expired));
+}
+
+const deleteOldRegistrations = rowsWhere(
+  'registrations',
+  `state <> 'done' AND created_at < now() - interval '${REGISTRATIONS_KEPT_DAYS} days'`,
+);
 
 /** Makes a sweep of the rows that meet a condition. @param condition SQL from this file, never from a client */
 function rowsWhere(table: string, condition: string): Sweep {

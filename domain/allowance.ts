@@ -103,6 +103,11 @@ export class Allowance {
     return { held: amountOf(grown), paid };
   }
 
+  /** Releases a hold that pays for nothing. */
+  release(hold: Credit): void {
+    this.#held = subtract(this.#held, hold);
+  }
+
   /** Takes all free money out of use, for the next write to return. @returns the free money */
   startReturn(): Credit {
     const { free } = this;

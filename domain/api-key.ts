@@ -1,5 +1,6 @@
 /** Decides whether an API key may be used, and writes the refusals: contract 5. */
 import { ServiceError } from './errors.ts';
+import { matchesModels } from './model-patterns.ts';
 import { formatUsd, type PicoUsd } from './money.ts';
 
 /** The periods, in UTC, after which the limit of a key can renew. A week starts on Monday (ISO 8601). */
@@ -108,20 +109,24 @@ export interface Budget {
   readonly limitPeriod: LimitPeriod;
 }
 
-/** A budget as refusals name it, such as `budget of 5 USD a day, which renews at 2026-11-27T00:00:00Z`. */
-export function describeBudget({ usageLimit, limitPeriod }: Budget, now: Date): string {
+/**
+ * A budget as refusals name it, such as `budget of 5 USD a day, which renews at 2026-11-27T00:00:00Z`.
+ *
+ * @param scope what counts towards it, such as ` for texth-*`; empty if the owner of the budget says so
+ */
+export function describeBudget({ usageLimit, limitPeriod }: Budget, now: Date, scope = ''): string {
   const renewal = renewalOf(limitPeriod, now).toISOString().replace('.000', '');
-  return `budget of ${formatUsd(usageLimit)} USD a ${limitPeriod}, which renews at ${renewal}`;
+  return `budget of ${formatUsd(usageLimit)} USD a ${limitPeriod}${scope}, which renews at ${renewal}`;
 }
 
-/** The models in a key's group; null means all. */
+/** The models in a key's group: ids or, of a plan, their beginnings with a final `*`; null means all. */
 export interface KeyGroup {
   readonly models: readonly string[] | null;
 }
 
 /** Whether the model is in the key's group. */
 export function isAllowedModel({ models }: KeyGroup, model: string): boolean {
-  return models === null || models.includes(model);
+  return models === null || matchesModels(models, model);
 }
 
 /** @throws ServiceError 403 `forbidden` */

@@ -11,6 +11,11 @@ const MAX_FREE_BLOCKS = (32 * 2 ** 20) / BLOCK_BYTES;
 
 const freeBlocks: Buffer[] = [];
 
+/** The same bytes as a `Buffer`, without copying. */
+export function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
+}
+
 export class BodyBytes {
   /** Kept without copying: most bodies arrive in one piece. */
   #first: Buffer | null = null;

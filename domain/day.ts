@@ -1,4 +1,4 @@
-/** Days of the calendar. */
+/** Days of the calendar, and of 24 hours. */
 
 /** Whether the day with which an ISO 8601 text begins exists. `Date` reads 31 June as 1 July. */
 export function hasExistingDay(text: string): boolean {
@@ -6,4 +6,11 @@ export function hasExistingDay(text: string): boolean {
   if (day === undefined) return true;
   const moment = new Date(day);
   return !Number.isNaN(moment.getTime()) && moment.toISOString().startsWith(day);
+}
+
+const DAY_MS = 86_400_000;
+
+/** The moment this many times 24 hours later. */
+export function daysAfter(moment: Date, days: number): Date {
+  return new Date(moment.getTime() + days * DAY_MS);
 }

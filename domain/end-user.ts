@@ -1,10 +1,9 @@
 /** End users: the people whom an account serves, as its text requests name them. Contract 4.8 and 5. */
-import { type Budget, describeBudget } from './api-key.ts';
+import type { AccountBudget } from './budget.ts';
 import { END_USERS } from './policy.ts';
 
 /** The budget of an end user of an account. */
-export interface EndUserBudget extends Budget {
-  readonly id: string;
+export interface EndUserBudget extends AccountBudget {
   readonly endUser: string;
 }
 
@@ -24,9 +23,4 @@ export function endUserName(sent: string): string {
           .join('')
       : sent;
   return name.replaceAll(/[\0\p{Surrogate}]/gu, '\u{FFFD}');
-}
-
-/** Names the budget for an error message, with the time at which it renews. */
-export function describeEndUserBudget(budget: Budget | null, now: Date): string {
-  return `the end user's ${budget === null ? 'budget' : describeBudget(budget, now)}`;
 }

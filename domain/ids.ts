@@ -7,6 +7,8 @@
 const ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyz';
 const TIME_LENGTH = 10;
 const RANDOM_LENGTH = 22;
+/** Digits and small letters. */
+const ID_RADIX = 36;
 const BODY_PATTERN = /^[0-9a-z]{32}$/;
 
 /** The prefix for each kind of thing. */
@@ -30,12 +32,20 @@ export const ID_PREFIX = {
   promoGrant: 'prm_',
   acknowledgement: 'ack_',
   allowance: 'alw_',
+  budget: 'bud_',
   endUserBudget: 'eub_',
   billingDocument: 'doc_',
   form: 'form_',
   realtimeSecret: 'rts_',
   realtimeSession: 'sess_',
   realtimeEvent: 'event_',
+  batch: 'batch_',
+  realtimeCall: 'rtc_',
+  mail: 'mail_',
+  registration: 'reg_',
+  giftBatch: 'gib_',
+  giftCode: 'gift_',
+  registrationBlock: 'blk_',
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIX;
@@ -58,14 +68,20 @@ export function firstIdAt(kind: IdKind, nowMs: number): string {
   const wholeMs = Math.trunc(nowMs);
   if (wholeMs !== latestMs) {
     latestMs = wholeMs;
-    latestTime = wholeMs.toString(36).padStart(TIME_LENGTH, '0');
+    latestTime = wholeMs.toString(ID_RADIX).padStart(TIME_LENGTH, '0');
   }
   return ID_PREFIX[kind] + latestTime;
 }
 
-/** Returns the id of the one object of a kind that something with an id creates, such as the transfer of a form. */
-export function derivedId(kind: IdKind, id: string): string {
-  return ID_PREFIX[kind] + id.slice(-TIME_LENGTH - RANDOM_LENGTH);
+/**
+ * Returns the id of an object of a kind that something with an id creates, such as the transfer of a form.
+ *
+ * @param variant distinguishes the objects of the kind that it creates, from 0 to 35
+ */
+export function derivedId(kind: IdKind, id: string, variant = 0): string {
+  const start = id.slice(-TIME_LENGTH - RANDOM_LENGTH, -1);
+  const last = (Number.parseInt(id.slice(-1), ID_RADIX) + variant) % ID_RADIX;
+  return ID_PREFIX[kind] + start + last.toString(ID_RADIX);
 }
 
 /** Whether `value` has the form of an id of the kind. There may be no such thing. */

@@ -10,6 +10,7 @@ export type LedgerAccount =
   | 'payments'
   | 'signup_credit'
   | 'promo_credit'
+  | 'gift_credit'
   | 'adjustments'
   | 'absorbed_loss'
   | 'revenue';
@@ -34,6 +35,8 @@ export const TRANSFERS = {
   promo_grant: { debit: 'promo_credit', credit: 'available' },
   /** The rest of a promo grant that has expired. */
   promo_expiry: { debit: 'available', credit: 'promo_credit' },
+  /** Funded credit, for a gift code. */
+  gift: { debit: 'gift_credit', credit: 'available' },
   /** Holds the price of a task. One settlement or refund resolves it. */
   reservation: { debit: 'available', credit: 'reserved' },
   /** Charges a task. */
@@ -84,6 +87,7 @@ export const ENTRY_TYPES = [
   'signup_grant',
   'promo_grant',
   'promo_expiry',
+  'gift',
   'adjustment',
   'task',
   'failed_task',
@@ -100,6 +104,7 @@ export const ENTRY_OF = {
   signup_grant: 'signup_grant',
   promo_grant: 'promo_grant',
   promo_expiry: 'promo_expiry',
+  gift: 'gift',
   adjustment: 'adjustment',
   settlement: 'task',
   refund: 'failed_task',

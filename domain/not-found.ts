@@ -13,8 +13,14 @@ const NOUNS = {
   reconciliation: 'reconciliation',
   adminToken: 'admin token',
   user: 'user',
+  budget: 'budget',
   endUserBudget: 'budget',
   billingDocument: 'document',
+  batch: 'batch',
+  giftBatch: 'batch of gift codes',
+  realtimeCall: 'call',
+  registration: 'registration',
+  registrationBlock: 'block',
 } as const satisfies Partial<Record<IdKind, string>>;
 
 /** A kind of resource that clients name by its id. */

@@ -61,8 +61,23 @@ export const RESPONSES = {
   perAccount: { responses: 10_000, bytes: 256 * MIB },
 };
 
+/** Contract 4.8.2: responses over a WebSocket. */
+export const RESPONSE_SOCKETS = {
+  maxMessageBytes: 15 * MIB,
+  maxSeconds: 3_600,
+  /** A connection closes after this long without a request or a response. */
+  idleMs: 10 * 60_000,
+  /** In one process: of all accounts, and of one. */
+  connections: { ofProcess: 1_000, ofAccount: 50 },
+  /** The conversations that connections keep in memory: of one, and of a process. */
+  conversationBytes: { ofConnection: 8 * MIB, ofProcess: 256 * MIB },
+};
+
 /** Contract 4.8.5. */
 export const EMBEDDINGS = { maxInputs: 2_048, maxDimensions: 65_536 };
+
+/** Contract 4.8.8. */
+export const RERANK = { maxDocuments: 1_000 };
 
 /** Contract 4.8.6. */
 export const VOICE = { maxCharacters: 4_096, maxFileBytes: 100 * MIB };
@@ -80,10 +95,47 @@ export const REALTIME = {
   /** Audio arrives at most so many times as fast as it plays, over the period. */
   audioPace: { factor: 2, periodMs: 10_000 },
   eventsPerSecond: 200,
+  /** Beyond one message of the most bytes. */
+  bytesPerSecond: MIB,
+  /** In one process: of messages that have not arrived whole, and of large messages that wait for their turn. */
+  maxUnfinishedBytes: 128 * MIB,
+  maxWaitingBytes: 64 * MIB,
+};
+
+/** Contract 4.17: batches. */
+export const BATCHES = {
+  maxBytes: 200 * MIB,
+  maxLines: 50_000,
+  maxLineBytes: 16 * MIB,
+  maxCustomIdLength: 512,
+  /** How long files of batches are kept. */
+  fileDays: 30,
+  /** How long lines may start after the creation of the batch. */
+  windowHours: 24,
+  /** The batches of an account that are not final, and their lines. */
+  maxRunning: 50,
+  maxRunningLines: 500_000,
+  /** How often a line is started: what was started more often may be what its processes died of. */
+  maxAttempts: 20,
+  /** The errors of a refused input that are kept. */
+  maxErrors: 100,
+  metadata: { maxKeys: 16, maxKeyLength: 64, maxValueLength: 512 },
 };
 
 /** Dual control: how long a correction waits for its approval, and over how long one person's amounts add up. */
 export const CORRECTIONS = { pendingDays: 7, addUpHours: 24 };
+
+/**
+ * Gift codes: the most codes of a batch and the most days that their promo credit lasts, and the wrong codes that an
+ * account, and a network, may send in a window. Codes cannot be guessed; the limits keep guesses from costing anything.
+ */
+export const GIFT_CODES = {
+  maxCodes: 1_000,
+  maxCreditDays: 3_650,
+  accountAttempts: 10,
+  networkAttempts: 50,
+  windowSeconds: 15 * 60,
+};
 
 /** The least and the most that customers may pay at once, in whole USD. */
 export const CHECKOUT = { minUsd: 1, maxUsd: 10_000 };
@@ -99,6 +151,9 @@ export const FREE_REQUESTS_PER_MINUTE = { neverToppedUp: 1, toppedUp: 10 };
  * so that a client cannot fill the database with names.
  */
 export const END_USERS = { maxNameLength: 128, maxBudgets: 10_000 };
+
+/** Contract 4.11. Of each setter, the owner and the operator: each request locks and counts those that apply to it. */
+export const ACCOUNT_BUDGETS = { maxBudgets: 20, maxModels: 20, maxModelLength: 100 };
 
 /** Contract 4.9: the number of days in a usage report. */
 export const USAGE = { defaultDays: 30, maxDays: 92 };
@@ -141,3 +196,16 @@ export const REFUSED_CALLS = {
   maxText: 300,
   keptHours: 24,
 };
+
+/** When people are notified by e-mail. */
+export const NOTICE_TIMES = {
+  /** Before a key expires. */
+  keyExpiryDays: 7,
+  /** The used part of the limit of a key. */
+  keyLimitPercent: 90,
+  /** After every delivery to a webhook endpoint has failed for so long. */
+  failingHours: 1,
+};
+
+/** Contract 5. How long the terms of a plan apply after a period whose renewal is not paid yet. */
+export const PLANS = { graceDays: 7 };

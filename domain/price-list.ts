@@ -31,6 +31,8 @@ export interface PriceRule {
 export interface PriceRules {
   /** A decimal that multiplies the catalogue's prices without a rule. */
   readonly factor: string;
+  /** The part of these prices that requests of batches cost. The catalogue's factor applies when absent. */
+  readonly batchFactor?: string | null | undefined;
   /** The rule of a model takes precedence over the rule of its family. */
   readonly rules: readonly PriceRule[];
 }
@@ -71,17 +73,19 @@ export class PriceList {
   /** Such as `partners@3`. */
   readonly id: string;
   readonly #factor: Rational;
+  readonly #batchFactor: Rational | null;
   readonly #byModel: ReadonlyMap<string, PriceRule>;
   readonly #byFamily: ReadonlyMap<string, PriceRule>;
   /** Caches the computed prices by model. */
   readonly #text = new WeakMap<object, TextPricing>();
   readonly #media = new WeakMap<object, MediaPricing>();
 
-  constructor({ id, factor, rules }: PriceRules & { readonly id: string }) {
+  constructor({ id, factor, batchFactor = null, rules }: PriceRules & { readonly id: string }) {
     const ruleBy = (name: 'model' | 'family') =>
       new Map(rules.flatMap((rule) => (rule[name] === undefined ? [] : [[rule[name], rule] as const])));
     this.id = id;
     this.#factor = parseListFactor(factor);
+    this.#batchFactor = batchFactor === null ? null : parseListFactor(batchFactor);
     this.#byModel = ruleBy('model');
     this.#byFamily = ruleBy('family');
   }
@@ -91,6 +95,7 @@ export class PriceList {
     const known = this.#text.get(model);
     if (known) return known;
     const { tiers, peaks, rates } = model.pricing;
+    const batchFactor = this.#batchFactor ?? model.pricing.batchFactor;
     const rule = this.#byModel.get(model.id) ?? this.#byFamily.get(model.family);
     const step = denominatorOf([...tiers, ...peaks].map(({ factor }) => factor));
     const isFree = Object.values<PicoUsd>({ ...rates }).every((rate) => rate === 0n);
@@ -104,6 +109,7 @@ export class PriceList {
       tiers,
       peaks,
       rates: mapRates(rates, rateOf),
+      ...(batchFactor && { batchFactor }),
     };
     this.#text.set(model, pricing);
     return pricing;

@@ -8,7 +8,7 @@ import type { JsonObject } from './json.ts';
 import { larger, type PicoUsd, parseUsd } from './money.ts';
 import { type Rational, parseRational } from './rational.ts';
 
-/** Pico-USD for one token of each class, one character and one second. */
+/** Pico-USD for one token of each class, one character, one second and one search. */
 export interface TokenRates {
   /** Input that is neither read from a cache nor written to one. */
   readonly input: PicoUsd;
@@ -26,6 +26,10 @@ export interface TokenRates {
   readonly character: PicoUsd;
   /** A second of spoken or transcribed audio. */
   readonly audioSecond: PicoUsd;
+  /** A search of the web that a model's answer needed. Tiers and peaks do not multiply it. */
+  readonly webSearch: PicoUsd;
+  /** A search of up to 100 documents, as vendors of reranking count them. */
+  readonly searchUnit: PicoUsd;
 }
 
 /** The cost of a text model at one upstream, in one version of the catalogue. */
@@ -57,11 +61,15 @@ export interface PricePeak {
   readonly factor: Rational;
 }
 
-/** The price of a text model. Each tier and peak that applies multiplies all rates. */
+/** The price of a text model. Each tier and peak that applies multiplies all rates but that of a search. */
 export interface TextPricing {
   readonly rates: TokenRates;
   readonly tiers: readonly PriceTier[];
   readonly peaks: readonly PricePeak[];
+  /** What requests of batches cost, as a part of these prices; all by default. */
+  readonly batchFactor?: Rational | undefined;
+  /** In the price of a request of a batch: the factor that applies. */
+  readonly batch?: Rational | undefined;
 }
 
 /** The price of a media model: per second, video or image. */
@@ -104,13 +112,20 @@ export interface TokenUsage {
   readonly characters?: number | undefined;
   /** Seconds of spoken or transcribed audio. */
   readonly audioSeconds?: number | undefined;
+  /** Searches of the web. */
+  readonly webSearches?: number | undefined;
+  /** Searches by which documents were ranked. */
+  readonly searchUnits?: number | undefined;
   /** The number of calls with the same prompt in this usage; 1 by default. */
   readonly calls?: number | undefined;
 }
 
+/** The kinds of {@link AppliedModifier}. */
+export const MODIFIER_KINDS = ['tier', 'peak', 'batch'] as const;
+
 /** A modifier that applied, in a form that a usage record can keep. */
 export interface AppliedModifier {
-  readonly kind: 'tier' | 'peak';
+  readonly kind: (typeof MODIFIER_KINDS)[number];
   readonly factor: string;
 }
 
@@ -122,6 +137,8 @@ export interface TextPrice {
 }
 
 const TOKENS_PER_PRICE = 1_000_000n;
+/** Vendors charge the same for a search in any prompt at any hour. */
+const UNMULTIPLIED: keyof TokenRates = 'webSearch';
 
 /**
  * The prices of text by their names: the rate, and the number of units that a price is for. A price that is not given
@@ -138,11 +155,13 @@ export const TEXT_PRICES = {
   audio_output: { rate: 'audioOutput', units: TOKENS_PER_PRICE, like: 'output' },
   character: { rate: 'character', units: TOKENS_PER_PRICE, like: null },
   audio_second: { rate: 'audioSecond', units: 1n, like: null },
+  web_search: { rate: 'webSearch', units: 1n, like: null },
+  search_unit: { rate: 'searchUnit', units: 1n, like: null },
 } as const satisfies Readonly<
   Record<string, { rate: keyof TokenRates; units: bigint; like?: keyof TokenRates | null }>
 >;
 
-/** Rates with those that are not given: audio like other tokens, characters and seconds free. */
+/** Rates with those that are not given: audio like other tokens, other units free. */
 export function completeRates(
   given: Pick<TokenRates, 'input' | 'cachedInput' | 'cacheWrite' | 'cacheWrite1h' | 'output'> & {
     readonly [Name in keyof TokenRates]?: PicoUsd | undefined;
@@ -155,6 +174,8 @@ export function completeRates(
     audioOutput: given.audioOutput ?? given.output,
     character: given.character ?? 0n,
     audioSecond: given.audioSecond ?? 0n,
+    webSearch: given.webSearch ?? 0n,
+    searchUnit: given.searchUnit ?? 0n,
   };
 }
 
@@ -236,7 +257,7 @@ export function ownTextPrice(name: TextPriceName, rates: TokenRates): PicoUsd | 
 export function assertExactPricing({ rates, tiers, peaks }: TextPricing): void {
   const denominator = denominatorOf([...tiers, ...peaks].map(({ factor }) => factor));
   for (const [name, rate] of Object.entries<PicoUsd>({ ...rates })) {
-    if (rate % denominator !== 0n) {
+    if (name !== UNMULTIPLIED && rate % denominator !== 0n) {
       throw new RangeError(`the ${name} rate times its factors is not a whole number of pico-USD per token`);
     }
   }
@@ -250,7 +271,15 @@ export function assertExactPricing({ rates, tiers, peaks }: TextPricing): void {
  * @throws RangeError when a count is not a whole number or is negative
  */
 export function priceText(pricing: TextPricing, usage: TokenUsage, startedAtMs: number): TextPrice {
-  const { audioInput = 0, audioCacheRead = 0, audioOutput = 0, characters = 0, audioSeconds = 0 } = usage;
+  const {
+    audioInput = 0,
+    audioCacheRead = 0,
+    audioOutput = 0,
+    characters = 0,
+    audioSeconds = 0,
+    webSearches = 0,
+    searchUnits = 0,
+  } = usage;
   const cacheWrite5m = usage.cacheWrite - usage.cacheWrite1h;
   // An upstream may count cached tokens outside the input; plain input must not become negative then.
   const plainInput = Math.max(0, usage.inputTotal - usage.cacheRead - usage.cacheWrite);
@@ -266,6 +295,8 @@ export function priceText(pricing: TextPricing, usage: TokenUsage, startedAtMs: 
     [audioOutput, 'audioOutput'],
     [characters, 'character'],
     [audioSeconds, 'audioSecond'],
+    [webSearches, 'webSearch'],
+    [searchUnits, 'searchUnit'],
   ] as const;
   for (const count of [usage.inputTotal, ...counts.map(([units]) => units)]) assertCount(count);
   // Tiers apply to the length of the prompt in one call.
@@ -277,10 +308,15 @@ export function priceText(pricing: TextPricing, usage: TokenUsage, startedAtMs: 
   };
 }
 
+/** The price of requests of batches. Their rates are rounded down to whole pico-USD. */
+export function batchPricing(pricing: TextPricing): TextPricing {
+  return { ...pricing, batch: pricing.batchFactor };
+}
+
 /** What the price of a text request can depend on. */
 export interface TextPriceLimits {
-  /** The most tokens that the prompt can have. */
-  readonly inputTokens: number;
+  /** The most tokens that the prompt can have in the upstream's count. */
+  readonly maxInputTokens: number;
   /** Whether input may be written to a cache that keeps it for an hour. */
   readonly isCachedFor1h: boolean;
   /** Whether the prompt and the answer may have audio. */
@@ -289,11 +325,15 @@ export interface TextPriceLimits {
   /** The most characters of text to speak, and seconds of spoken or transcribed audio. */
   readonly characters: number;
   readonly audioSeconds: number;
+  /** The most searches of the web; 0 by default. */
+  readonly webSearches?: number | undefined;
+  /** The most searches by which documents are ranked; 0 by default. */
+  readonly searchUnits?: number | undefined;
 }
 
 /** The bound of a text request's price, in pico-USD. */
 export interface TextPriceBound {
-  /** The price of the whole prompt at the highest rate for input, with all characters and seconds. */
+  /** The price of the whole prompt at the highest rate for input, with all characters, seconds and searches. */
   readonly input: PicoUsd;
   readonly perOutputToken: PicoUsd;
 }
@@ -305,18 +345,29 @@ export interface TextPriceBound {
  */
 export function boundText(
   pricing: TextPricing,
-  { inputTokens, isCachedFor1h, hasAudioInput, hasAudioOutput, characters, audioSeconds }: TextPriceLimits,
+  {
+    maxInputTokens,
+    isCachedFor1h,
+    hasAudioInput,
+    hasAudioOutput,
+    characters,
+    audioSeconds,
+    webSearches = 0,
+    searchUnits = 0,
+  }: TextPriceLimits,
   startedAtMs: number,
 ): TextPriceBound {
-  for (const count of [inputTokens, characters, audioSeconds]) assertCount(count);
-  const { rates } = ratesOf(pricing, inputTokens, startedAtMs);
+  for (const count of [maxInputTokens, characters, audioSeconds, webSearches, searchUnits]) assertCount(count);
+  const { rates } = ratesOf(pricing, maxInputTokens, startedAtMs);
   const cached = larger(rates.cachedInput, larger(rates.cacheWrite, isCachedFor1h ? rates.cacheWrite1h : 0n));
   const audio = hasAudioInput ? larger(rates.audioInput, rates.cachedAudioInput) : 0n;
   return {
     input:
-      BigInt(inputTokens) * larger(larger(rates.input, cached), audio) +
+      BigInt(maxInputTokens) * larger(larger(rates.input, cached), audio) +
       BigInt(characters) * rates.character +
-      BigInt(audioSeconds) * rates.audioSecond,
+      BigInt(audioSeconds) * rates.audioSecond +
+      BigInt(webSearches) * rates.webSearch +
+      BigInt(searchUnits) * rates.searchUnit,
     perOutputToken: hasAudioOutput ? larger(rates.output, rates.audioOutput) : rates.output,
   };
 }
@@ -327,7 +378,7 @@ function assertCount(tokens: number): void {
 
 /** Returns the rates of a prompt by its length and time, with the modifiers that applied. */
 function ratesOf(
-  { rates, tiers, peaks }: TextPricing,
+  { rates, tiers, peaks, batch }: TextPricing,
   promptTokens: number,
   atMs: number,
 ): { readonly rates: TokenRates; readonly modifiers: readonly AppliedModifier[] } {
@@ -336,6 +387,7 @@ function ratesOf(
       .filter((tier) => isTierReached(tier, promptTokens))
       .map(({ factor }) => ({ kind: 'tier' as const, factor })),
     ...peaks.filter((peak) => isPeakAt(peak, atMs)).map(({ factor }) => ({ kind: 'peak' as const, factor })),
+    ...(batch === undefined ? [] : [{ kind: 'batch' as const, factor: batch }]),
   ];
   return {
     rates: multiplyRates(
@@ -421,7 +473,7 @@ function multiplyRates(rates: TokenRates, factors: readonly Rational[]): TokenRa
   if (factors.length === 0) return rates;
   const numerator = productOf(factors, 'numerator');
   const denominator = productOf(factors, 'denominator');
-  return mapRates(rates, (rate) => (rate * numerator) / denominator);
+  return mapRates(rates, (rate, name) => (name === UNMULTIPLIED ? rate : (rate * numerator) / denominator));
 }
 
 type RatesAs<Value> = { readonly [Name in keyof TokenRates]: Value };
@@ -442,5 +494,7 @@ export function mapRates<From, To>(
     audioOutput: change(rates.audioOutput, 'audioOutput'),
     character: change(rates.character, 'character'),
     audioSecond: change(rates.audioSecond, 'audioSecond'),
+    webSearch: change(rates.webSearch, 'webSearch'),
+    searchUnit: change(rates.searchUnit, 'searchUnit'),
   };
 }

@@ -41,7 +41,11 @@ export function hasStaffPermission(role: AdminRole | null, permission: StaffPerm
   return roles.includes(role);
 }
 
+/** The roles that include the permission. */
+export function rolesWith(permission: MemberPermission): readonly MemberRole[] {
+  return MEMBER_PERMISSIONS[permission];
+}
+
 export function hasMemberPermission(role: MemberRole, permission: MemberPermission): boolean {
-  const roles: readonly MemberRole[] = MEMBER_PERMISSIONS[permission];
-  return roles.includes(role);
+  return rolesWith(permission).includes(role);
 }

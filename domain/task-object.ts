@@ -88,6 +88,12 @@ export const TASK = resource<ShownTask>(
     output: field.object(OUTPUT).orNull('output'),
     usage: field.object(USAGE)((task) => task),
     request_id: field.text('requestId', 'The id of the create request. Quote the id to support'),
+    batch_id: field
+      .id('batch')
+      .orAbsent(
+        ({ batchId }) => batchId ?? undefined,
+        'The batch whose line created the task. Absent for a direct create',
+      ),
     end_user: field.text.orAbsent(
       ({ endUser }) => endUser ?? undefined,
       'The end user. Absent if the create call names none, or the name is erased',

@@ -9,6 +9,10 @@ export const TASK_QUEUES = {
   webhookTests: 'genway-webhook-tests',
   /** For the activities of schedules, whose workflows run on `webhooks`. */
   schedules: 'genway-schedules',
+  /** For the chunks of batches: few at a time, so that accounts take turns. */
+  batches: 'genway-batches',
+  /** For batches that wait: for money, or for their tasks. */
+  waitingBatches: 'genway-waiting-batches',
 } as const;
 
 /** The worker deployment in Temporal to which the build IDs of workers belong. */
@@ -26,6 +30,7 @@ export function providerQueue(provider: string): string {
 /** From 1 (first) to 5: https://docs.temporal.io/develop/task-queue-priority-fairness */
 const TASK_PRIORITY = 3;
 const EXTRA_PRIORITY = 4;
+const BATCH_PRIORITY = 5;
 
 /** The fairness and priority of a workflow, its steps and children in a queue: accounts take turns. */
 export interface TaskPriority {
@@ -36,4 +41,9 @@ export interface TaskPriority {
 /** @param isExtra true for test events and redeliveries, which come after the events of tasks */
 export function toPriority(accountId: string, { isExtra = false } = {}): TaskPriority {
   return { fairnessKey: accountId, priorityKey: isExtra ? EXTRA_PRIORITY : TASK_PRIORITY };
+}
+
+/** The priority of batches, which come after everything else. */
+export function toBatchPriority(accountId: string): TaskPriority {
+  return { fairnessKey: accountId, priorityKey: BATCH_PRIORITY };
 }

@@ -142,6 +142,8 @@ export interface Task {
   readonly billableDurationSeconds: number | null;
   /** The request that created the task. */
   readonly requestId: string;
+  /** The batch whose line created the task; null for a direct create. */
+  readonly batchId: string | null;
   /** The end user whom the create call named; null if it named none, or after the name was erased. */
   readonly endUser: string | null;
   readonly status: TaskStatus;

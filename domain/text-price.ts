@@ -1,7 +1,15 @@
 /** The price of a text request: its bound, the amount to hold, and the charge on completion. Contract 8.3. */
 import type { PicoUsd } from './money.ts';
 import { type AppliedModifier, boundText, priceText, type TextPriceLimits, type TextPricing } from './pricing.ts';
-import { clampCount, type ReportedUsage, sumTokens, type TextTokens, tokensOf, reportedUsage } from './text-tokens.ts';
+import {
+  clampCount,
+  type ReportedUsage,
+  sumTokens,
+  type TextTokens,
+  tokensOf,
+  reportedUsage,
+  usageOf,
+} from './text-tokens.ts';
 
 export type { ReportedUsage };
 
@@ -18,14 +26,14 @@ export interface TextTerms {
 }
 
 /** The facts about a request's cost that are known before its model is called. */
-export interface TextEstimate extends Omit<TextPriceLimits, 'inputTokens'> {
+export interface TextEstimate extends TextPriceLimits {
   readonly model: TextTerms;
   /** When the request arrived, in milliseconds since 1970; selects the peaks. */
   readonly startedAtMs: number;
   /** The gateway's own count, in case the upstream does not report the input. */
   readonly estimateInputTokens: () => number;
-  /** The most input tokens that the upstream can report. */
-  readonly maxInputTokens: number;
+  /** The gateway's own count of the audio in the input; 0 by default. */
+  readonly estimateAudioInputTokens?: (() => number) | undefined;
   /** The request's own bound for each answer; null when it sets none. */
   readonly maxOutputTokens: number | null;
   /**
@@ -33,6 +41,8 @@ export interface TextEstimate extends Omit<TextPriceLimits, 'inputTokens'> {
    * announced less; `audioSeconds` by default.
    */
   readonly maxAudioSeconds?: number | undefined;
+  /** The most searches of the web that are charged, where the upstream takes no bound; `webSearches` by default. */
+  readonly maxWebSearches?: number | undefined;
   /** How many answers the request asks for. */
   readonly choiceCount: number;
   /** The most upstream calls for the request: one, or one for each answer. */
@@ -44,8 +54,12 @@ export interface CallConsumption {
   readonly usage: ReportedUsage | null;
   /** The gateway's own count, in case the upstream reported nothing. */
   readonly countedOutputTokens: number;
+  /** The part of the gateway's count that is audio; 0 by default. */
+  readonly countedAudioTokens?: number | undefined;
   /** The seconds of spoken or transcribed audio, rounded up; 0 by default. */
   readonly audioSeconds?: number | undefined;
+  /** The searches by which documents were ranked; 0 by default. */
+  readonly searchUnits?: number | undefined;
   /** The number of answers that the call requested; all answers of the request by default. */
   readonly choiceCount?: number | undefined;
 }
@@ -119,8 +133,8 @@ export function affordableOutputTokens(estimate: TextEstimate, amount: PicoUsd):
 
 /** The most that the prompt can cost in all calls, and the price of one output token in every answer. */
 function computeMaxPrices(estimate: TextEstimate): { readonly input: PicoUsd; readonly perToken: PicoUsd } {
-  const { model, maxInputTokens: inputTokens, choiceCount, callCount, startedAtMs } = estimate;
-  const { input, perOutputToken } = boundText(model.pricing, { ...estimate, inputTokens }, startedAtMs);
+  const { model, choiceCount, callCount, startedAtMs } = estimate;
+  const { input, perOutputToken } = boundText(model.pricing, estimate, startedAtMs);
   return { input: input * BigInt(callCount), perToken: perOutputToken * BigInt(choiceCount) };
 }
 
@@ -153,7 +167,7 @@ export function countFailedCallTokens(
 function chargedTokens(
   estimate: TextEstimate,
   bound: number | null,
-  { usage, countedOutputTokens, choiceCount, audioSeconds }: CallConsumption,
+  { usage, countedOutputTokens, countedAudioTokens, choiceCount, audioSeconds, searchUnits }: CallConsumption,
   status: TextConsumption['status'],
 ): TextTokens {
   const maxInput = estimate.model.maxInputTokens;
@@ -164,11 +178,35 @@ function chargedTokens(
   const outputTokens =
     status === 'disconnected' ? Math.max(reportedOutput ?? 0, countedOutput) : (reportedOutput ?? countedOutput);
   const inputTokens = clampCount(usage?.inputTotal, maxInput) ?? Math.min(estimate.estimateInputTokens(), maxInput);
+  const covered = usage && coveredUsage(usage, estimate);
+  const hasAudio = estimate.hasAudioInput || estimate.hasAudioOutput;
   return {
-    ...tokensOf(usage && coveredUsage(usage, estimate), inputTokens, outputTokens),
+    ...tokensOf(
+      hasAudio ? withAudio(covered, estimate, countedAudioTokens, status) : covered,
+      inputTokens,
+      outputTokens,
+    ),
     characters: estimate.characters,
-    audioSeconds:
-      clampCount(audioSeconds, (status === 'succeeded' && estimate.maxAudioSeconds) || estimate.audioSeconds) ?? 0,
+    audioSeconds: clampCount(audioSeconds, estimate.maxAudioSeconds ?? estimate.audioSeconds) ?? 0,
+    webSearches: clampCount(usage?.webSearches, estimate.maxWebSearches ?? estimate.webSearches ?? 0) ?? 0,
+    searchUnits: clampCount(searchUnits, estimate.searchUnits ?? 0) ?? 0,
+  };
+}
+
+/** Adds the gateway's own counts of audio that the upstream did not report: audio has other prices than text. */
+function withAudio(
+  usage: ReportedUsage | null,
+  { hasAudioInput, hasAudioOutput, estimateAudioInputTokens }: TextEstimate,
+  counted = 0,
+  status: TextConsumption['status'],
+): ReportedUsage {
+  const { audioInput = null, audioOutput = null } = usage ?? {};
+  // As for all output, a report before the end covers only the output until then.
+  const output = status === 'disconnected' ? Math.max(audioOutput ?? 0, counted) : (audioOutput ?? counted);
+  return {
+    ...(usage ?? usageOf(() => null)),
+    audioInput: hasAudioInput ? (audioInput ?? estimateAudioInputTokens?.() ?? 0) : 0,
+    audioOutput: hasAudioOutput ? output : 0,
   };
 }
 
@@ -177,12 +215,12 @@ function coveredUsage(
   usage: ReportedUsage,
   { isCachedFor1h, hasAudioInput, hasAudioOutput }: TextEstimate,
 ): ReportedUsage {
-  if (isCachedFor1h && hasAudioInput && hasAudioOutput) return usage;
   return {
     ...usage,
-    ...(!isCachedFor1h && { cacheWrite1h: 0 }),
-    ...(!hasAudioInput && { audioInput: 0, audioCacheRead: 0 }),
-    ...(!hasAudioOutput && { audioOutput: 0 }),
+    cacheWrite1h: isCachedFor1h ? usage.cacheWrite1h : 0,
+    audioInput: hasAudioInput ? usage.audioInput : 0,
+    audioCacheRead: hasAudioInput ? usage.audioCacheRead : 0,
+    audioOutput: hasAudioOutput ? usage.audioOutput : 0,
   };
 }
 
@@ -224,14 +262,25 @@ export function priceConsumption(
       audioOutput: tokens.audioOutputTokens,
       characters: tokens.characters,
       audioSeconds: tokens.audioSeconds,
+      webSearches: tokens.webSearches,
+      searchUnits: tokens.searchUnits,
       calls: calls.length,
     },
     estimate.startedAtMs,
   );
   const estimated = reported.some(
-    ({ input, output }, index) => input === null || output !== charged[index]?.outputTokens,
+    ({ usage, input, output }, index) =>
+      input === null || output !== charged[index]?.outputTokens || hasCountedAudio(usage, charged[index]),
   );
   return { charge, modifiers, tokens, calls: calls.length, estimated, clamped };
+}
+
+/** Whether the gateway counted any of the audio. */
+function hasCountedAudio(usage: ReportedUsage | null, { audioInputTokens, audioOutputTokens }: TextTokens): boolean {
+  return (
+    (audioInputTokens > 0 && (usage?.audioInput ?? null) === null) ||
+    (audioOutputTokens > 0 && audioOutputTokens !== usage?.audioOutput)
+  );
 }
 
 /** The reported counts of a call, clamped; null where nothing was reported. */

@@ -1,13 +1,6 @@
 /** The refusals of a hold for a text request, and their messages: contract 5 and 7.2. */
-import {
-  type Budget,
-  describeLimit,
-  exhaustedKey,
-  type KeyLimit,
-  type KeyRefusal,
-  keyRefusalError,
-} from './api-key.ts';
-import { describeEndUserBudget } from './end-user.ts';
+import { describeLimit, exhaustedKey, type KeyLimit, type KeyRefusal, keyRefusalError } from './api-key.ts';
+import { type AccountBudget, describeAccountBudget, isPartial } from './budget.ts';
 import { ServiceError } from './errors.ts';
 import { formatUsd, type PicoUsd } from './money.ts';
 import { tooManyRequests } from './request-limit.ts';
@@ -16,6 +9,7 @@ import { tooManyRequests } from './request-limit.ts';
 export type HoldRefusal =
   | Exclude<KeyRefusal, 'key_missing' | 'key_unknown'>
   | 'key_limit'
+  | 'budget_limit'
   | 'end_user_limit'
   | 'never_topped_up'
   | 'insufficient_credits'
@@ -28,6 +22,8 @@ export interface RefusedHold {
   readonly refusal: HoldRefusal;
   /** The rest of the limit, budget or balance that was too low; null for other refusals. */
   readonly remaining: PicoUsd | null;
+  /** The budget that was too low; null for other refusals. */
+  readonly budgetId: string | null;
   /** Only for `free_limit` and `request_limit`. */
   readonly retryAfterSeconds: number | null;
 }
@@ -40,9 +36,12 @@ interface RequestedHold {
   readonly maxAmount: PicoUsd;
   readonly requestLimit: number | null;
   readonly keyLimit: KeyLimit;
-  /** The budget of the end user whom the request names; null for none. */
-  readonly budget: Budget | null;
+  /** The budgets towards which the request counts. */
+  readonly budgets: readonly AccountBudget[];
 }
+
+/** Only the requests of one end user or to some models lack money. */
+export class PartialBudgetError extends ServiceError {}
 
 const ERRORS: Readonly<Record<HoldRefusal, (hold: RequestedHold, refused: RefusedHold) => ServiceError>> = {
   key_deleted: () => keyRefusalError('key_deleted'),
@@ -57,12 +56,8 @@ const ERRORS: Readonly<Record<HoldRefusal, (hold: RequestedHold, refused: Refuse
       `${usdLeft(refused)} is left of ${describeLimit(hold.keyLimit, new Date())}`,
       'raise the limit',
     ),
-  end_user_limit: (hold, refused) =>
-    exceedsBudgetError(
-      hold,
-      `${usdLeft(refused)} is left of ${describeEndUserBudget(hold.budget, new Date())}`,
-      'raise the budget',
-    ),
+  budget_limit: spentBudgetError,
+  end_user_limit: spentBudgetError,
   insufficient_credits: (hold, refused) => exceedsBudgetError(hold, `the balance is ${usdLeft(refused)}`, 'top up'),
   insufficient_funds: (hold, refused) =>
     exceedsBudgetError(
@@ -102,13 +97,27 @@ export function topUpRequiredError(model: string): ServiceError {
   return new ServiceError('forbidden', message);
 }
 
-function exceedsBudgetError({ minAmount, maxAmount }: RequestedHold, shortage: string, remedy: string): ServiceError {
+function spentBudgetError(hold: RequestedHold, refused: RefusedHold): ServiceError {
+  const budget = hold.budgets.find(({ id }) => id === refused.budgetId) ?? null;
+  const shortage = `${usdLeft(refused)} is left of ${describeAccountBudget(budget, new Date())}`;
+  return budgetError(budget, describeShortage(hold, shortage, 'raise the budget'));
+}
+
+/** 402 `insufficient_credits` for a request that costs more than a budget leaves. */
+export function budgetError(budget: AccountBudget | null, message: string): ServiceError {
+  const Kind = budget !== null && isPartial(budget) ? PartialBudgetError : ServiceError;
+  return new Kind('insufficient_credits', message);
+}
+
+function exceedsBudgetError(hold: RequestedHold, shortage: string, remedy: string): ServiceError {
+  return new ServiceError('insufficient_credits', describeShortage(hold, shortage, remedy));
+}
+
+function describeShortage({ minAmount, maxAmount }: RequestedHold, shortage: string, remedy: string): string {
   const usd = formatUsd(minAmount);
-  const message =
-    minAmount === maxAmount
-      ? `This request may cost up to ${usd} USD, but ${shortage}. Ask for fewer output tokens, or ${remedy}.`
-      : `This request needs at least ${usd} USD, but ${shortage}. Ask for fewer output tokens, send less, or ${remedy}.`;
-  return new ServiceError('insufficient_credits', message);
+  return minAmount === maxAmount
+    ? `This request may cost up to ${usd} USD, but ${shortage}. Ask for fewer output tokens, or ${remedy}.`
+    : `This request needs at least ${usd} USD, but ${shortage}. Ask for fewer output tokens, send less, or ${remedy}.`;
 }
 
 function usdLeft({ remaining }: RefusedHold): string {

@@ -1,5 +1,6 @@
 /**
- * The counts of a text request that its price depends on, defined once: tokens, and the characters and seconds of voice.
+ * The counts of a text request that its price depends on, defined once: tokens, the characters and seconds of voice, and
+ * searches of the web and of documents.
  * The API, the exports, the sums by day and the console derive their columns from the list. How to add a count:
  * `docs/changing-it.md`.
  */
@@ -67,6 +68,18 @@ export const TOKEN_COUNTS = [
     ofDay: 'The seconds of audio that were spoken or transcribed, each request rounded up',
   },
   {
+    name: 'webSearches',
+    column: 'web_searches',
+    ofRequest: 'The searches of the web that the answer needed',
+    ofDay: 'The searches of the web that answers needed',
+  },
+  {
+    name: 'searchUnits',
+    column: 'search_units',
+    ofRequest: 'The searches by which documents were ranked',
+    ofDay: 'The searches by which documents were ranked',
+  },
+  {
     name: 'reasoningTokens',
     column: 'reasoning_tokens',
     ofRequest: 'The reasoning tokens. Null if the upstream does not report them',
@@ -101,6 +114,8 @@ export function readSummedTokens<Count>(
     audioOutputTokens: read('audio_output_tokens', 'audioOutputTokens'),
     characters: read('characters', 'characters'),
     audioSeconds: read('audio_seconds', 'audioSeconds'),
+    webSearches: read('web_searches', 'webSearches'),
+    searchUnits: read('search_units', 'searchUnits'),
   };
 }
 
@@ -127,7 +142,7 @@ export function readTokens(row: TokensRow): TextTokens {
 /**
  * A count that upstreams report. `inputTotal` includes `cacheRead` and `cacheWrite`, which includes `cacheWrite1h`;
  * `outputTotal` includes `reasoning`. `audioInput`, of which `audioCacheRead` is a part, and `audioOutput` are the audio
- * in `inputTotal`, `cacheRead` and `outputTotal`.
+ * in `inputTotal`, `cacheRead` and `outputTotal`. `webSearches` are no tokens.
  */
 type ReportedCount =
   | 'inputTotal'
@@ -138,7 +153,8 @@ type ReportedCount =
   | 'reasoning'
   | 'audioInput'
   | 'audioCacheRead'
-  | 'audioOutput';
+  | 'audioOutput'
+  | 'webSearches';
 
 /** Token counts as an upstream reported them; null if not reported. Formats that count differently convert them. */
 export type ReportedUsage = { readonly [Name in ReportedCount]: number | null };
@@ -155,10 +171,14 @@ export function usageOf(read: (name: ReportedCount) => number | null): ReportedU
     audioInput: read('audioInput'),
     audioCacheRead: read('audioCacheRead'),
     audioOutput: read('audioOutput'),
+    webSearches: read('webSearches'),
   };
 }
 
-/** The token counts that a client gets: always the totals, and their parts only if the upstream reported them. */
+/**
+ * The token counts that a client gets: always the totals, audio that the gateway counted, and other parts only if the
+ * upstream reported them.
+ */
 export function reportedUsage(tokens: TextTokens, reported: ReportedUsage | null): ReportedUsage {
   const ifReported = (name: ReportedCount, count: number): number | null =>
     (reported?.[name] ?? null) === null ? null : count;
@@ -169,13 +189,14 @@ export function reportedUsage(tokens: TextTokens, reported: ReportedUsage | null
     cacheWrite1h: ifReported('cacheWrite1h', tokens.cacheWrite1hTokens),
     outputTotal: tokens.outputTokens,
     reasoning: tokens.reasoningTokens,
-    audioInput: ifReported('audioInput', tokens.audioInputTokens),
+    audioInput: ifReported('audioInput', tokens.audioInputTokens) ?? (tokens.audioInputTokens || null),
     audioCacheRead: ifReported('audioCacheRead', tokens.audioCacheReadTokens),
-    audioOutput: ifReported('audioOutput', tokens.audioOutputTokens),
+    audioOutput: ifReported('audioOutput', tokens.audioOutputTokens) ?? (tokens.audioOutputTokens || null),
+    webSearches: ifReported('webSearches', tokens.webSearches),
   };
 }
 
-/** Returns the totals with their reported parts, without voice. A part is cut to its total. */
+/** Returns the totals with their reported parts, without voice and searches. A part is cut to its total. */
 export function tokensOf(usage: ReportedUsage | null, inputTokens: number, outputTokens: number): TextTokens {
   const cacheReadTokens = clampCount(usage?.cacheRead, inputTokens) ?? 0;
   const cacheWriteTokens = clampCount(usage?.cacheWrite, inputTokens - cacheReadTokens) ?? 0;
@@ -197,6 +218,8 @@ export function tokensOf(usage: ReportedUsage | null, inputTokens: number, outpu
     audioOutputTokens: clampCount(usage?.audioOutput, outputTokens) ?? 0,
     characters: 0,
     audioSeconds: 0,
+    webSearches: 0,
+    searchUnits: 0,
   };
 }
 

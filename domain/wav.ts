@@ -32,3 +32,29 @@ export function wavHeader(pcm: Pcm, dataBytes: number | null = null): Buffer {
   header.writeUInt32LE(dataBytes ?? UNKNOWN_LENGTH, 40);
   return header;
 }
+
+/** `pcm` of OpenAI's API. */
+export const USUAL_PCM: Pcm = { samplesPerSecond: 24_000, channels: 1 };
+
+const RATE_AT = 24;
+const CHANNELS_AT = 22;
+const FORMAT_BYTES = 28;
+const MAX_SAMPLES_PER_SECOND = 192_000;
+
+/** The samples that a WAV file announces; the usual ones if they are not plausible. */
+export function pcmOfWav(head: Buffer): Pcm {
+  if (head.byteLength < FORMAT_BYTES || head.toString('latin1', 12, 16) !== 'fmt ') return USUAL_PCM;
+  return plausible({ samplesPerSecond: head.readUInt32LE(RATE_AT), channels: head.readUInt16LE(CHANNELS_AT) });
+}
+
+/** The samples of a media type such as `audio/L16;codec=pcm;rate=24000`. */
+export function pcmOfType(mediaType: string): Pcm {
+  const rate = /;\s*rate=(\d{1,6})\b/.exec(mediaType)?.[1];
+  return plausible({ samplesPerSecond: rate === undefined ? USUAL_PCM.samplesPerSecond : Number(rate), channels: 1 });
+}
+
+function plausible(pcm: Pcm): Pcm {
+  const { samplesPerSecond, channels } = pcm;
+  const isPlausible = samplesPerSecond >= 8_000 && samplesPerSecond <= MAX_SAMPLES_PER_SECOND;
+  return isPlausible && (channels === 1 || channels === 2) ? pcm : USUAL_PCM;
+}

@@ -1,4 +1,6 @@
 /** The body of a webhook delivery (contract 6): the event, and the task, late result or balance at that time. */
+import type { Batch } from './batch.ts';
+import { BATCH } from './batch-object.ts';
 import type { PicoUsd } from './money.ts';
 import * as field from './resource/field.ts';
 import { nested, type Presentation, resource } from './resource/resource.ts';
@@ -9,11 +11,20 @@ import type { Task } from './task.ts';
 export const TASK_EVENTS = ['task.succeeded', 'task.failed'] as const;
 export const LATE_RESULT_EVENT = 'task.late_result';
 export const LOW_BALANCE_EVENT = 'account.balance_low';
+/** The events of batches. */
+export const BATCH_EVENTS = [
+  'batch.completed',
+  'batch.failed',
+  'batch.expired',
+  'batch.cancelled',
+  'batch.paused',
+] as const;
+export type BatchEvent = (typeof BATCH_EVENTS)[number];
 /** Sent when a test of an endpoint is requested. */
 export const ENDPOINT_TEST_EVENT = 'endpoint.test';
 
 /** The events that an endpoint can subscribe to. */
-export const SUBSCRIBABLE_EVENTS = [...TASK_EVENTS, LATE_RESULT_EVENT, LOW_BALANCE_EVENT] as const;
+export const SUBSCRIBABLE_EVENTS = [...TASK_EVENTS, LATE_RESULT_EVENT, LOW_BALANCE_EVENT, ...BATCH_EVENTS] as const;
 export type SubscribableEvent = (typeof SUBSCRIBABLE_EVENTS)[number];
 
 interface TaskEvent {
@@ -84,6 +95,25 @@ export const BALANCE_EVENT = resource<BalanceEvent>('LowBalanceEvent', {
     }),
   )('balance'),
 });
+
+interface BatchChange {
+  readonly id: string;
+  readonly type: BatchEvent;
+  readonly at: Date;
+  readonly batch: Batch;
+}
+
+export const BATCH_EVENT = resource<BatchChange>(
+  'BatchEvent',
+  {
+    id: field.id('event')('id'),
+    object: field.constant('event'),
+    type: field.oneOf(BATCH_EVENTS)('type'),
+    created_at: field.unixSeconds('at', 'When the event happened'),
+    data: field.object(BATCH)('batch'),
+  },
+  'An event, with the batch at that moment.',
+);
 
 /** The exact bytes that every attempt to deliver an event sends. */
 export function renderEvent<Event>({ present }: Presentation<Event>, event: Event): string {

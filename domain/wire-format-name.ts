@@ -3,8 +3,15 @@ export const WIRE_FORMAT_NAMES = ['chat-completions', 'responses', 'messages', '
 
 export type WireFormatName = (typeof WIRE_FORMAT_NAMES)[number];
 
-/** The kinds of requests with one form for all clients: embeddings (contract 4.8.5), voice (4.8.6) and sessions (4.16). */
-export const SINGLE_FORMAT_NAMES = ['embeddings', 'speech', 'transcriptions', 'translations', 'realtime'] as const;
+/** The kinds of requests with one form for all clients: embeddings (contract 4.8.5), voice (4.8.6), ranking (4.8.8) and sessions (4.16). */
+export const SINGLE_FORMAT_NAMES = [
+  'embeddings',
+  'rerank',
+  'speech',
+  'transcriptions',
+  'translations',
+  'realtime',
+] as const;
 
 export type SingleFormatName = (typeof SINGLE_FORMAT_NAMES)[number];
 

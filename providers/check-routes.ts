@@ -21,19 +21,28 @@ export interface KnownUpstreams {
   readonly media: ReadonlyMap<string, MediaAdapter | null>;
   /** The formats that each upstream speaks. */
   readonly text: ReadonlyMap<string, readonly string[] | null>;
+  /** The text upstreams that are clouds, which have no batch API of a vendor. */
+  readonly clouds: ReadonlySet<string>;
 }
 
 export function knownUpstreams({ media, text }: Upstreams): KnownUpstreams {
   return {
     media: new Map(media.map(({ name, adapter }) => [name, adapter])),
     text: new Map(text.map(({ name, baseUrls }) => [name, Object.keys(baseUrls)])),
+    clouds: new Set(text.filter(({ platform }) => platform !== undefined).map(({ name }) => name)),
   };
 }
 
 /** @param document a parsed file of upstreams, not validated */
 export function readUncheckedUpstreams(document: unknown): KnownUpstreams {
   const { media, text } = isObject(document) ? document : {};
-  return { media: new Map(named(media, adapterOf)), text: new Map(named(text, formatsOf)) };
+  return {
+    media: new Map(named(media, adapterOf)),
+    text: new Map(named(text, formatsOf)),
+    clouds: new Set(
+      named(text, ({ platform }) => platform).flatMap(([name, cloud]) => (cloud === undefined ? [] : [name])),
+    ),
+  };
 }
 
 function named<Known>(list: unknown, read: (entry: JsonObject) => Known): readonly (readonly [string, Known])[] {
@@ -103,7 +112,12 @@ function routeFindings(
     const what = kind === 'text' ? 'a text' : 'a media';
     return [file.finding(at, `"${writePath(at)}" must be ${what} upstream, not "${provider}"${names}`)];
   }
-  if (kind === 'text') return formatFindings(file, route, upstreams.text.get(provider) ?? null);
+  if (kind === 'text') {
+    return [
+      ...formatFindings(file, route, upstreams.text.get(provider) ?? null),
+      ...batchFindings(file, route, upstreams.clouds),
+    ];
+  }
   const adapter = upstreams.media.get(provider);
   if (!adapter) return [];
   if (adapter.kinds[kind]) return resolutionFindings(file, model, provider, adapter.kinds[kind]);
@@ -143,6 +157,17 @@ function formatFindings(
   const at = [...path, 'format'];
   const message = `"${writePath(at)}" must be one that the upstream "${provider}" has an address for (${spoken.join(', ')}), not ${format}`;
   return [file.finding(at, message)];
+}
+
+function batchFindings(
+  file: OperatorFile,
+  { path, entry, provider }: UncheckedRoute & { readonly provider: string },
+  clouds: ReadonlySet<string>,
+): readonly Finding[] {
+  if (entry['batch'] === undefined || !clouds.has(provider)) return [];
+  const at = [...path, 'batch'];
+  const message = `"${writePath(at)}" must be left out, because the upstream "${provider}" is a cloud, and Genway uses batch APIs of vendors only`;
+  return [file.finding(at, message, { at: 'name' })];
 }
 
 function upstreamsFor(kind: TaskKind, { media }: KnownUpstreams): readonly string[] {

@@ -1,5 +1,7 @@
 /** Pages of a payment provider on which customers pay. */
+import type { PaymentMethod } from '../catalogue/site-money.ts';
 import type { PicoUsd } from '../domain/money.ts';
+import type { PlanBilling } from './plan-billing.ts';
 
 export interface CheckoutOrder {
   readonly accountId: string;
@@ -7,6 +9,8 @@ export interface CheckoutOrder {
   readonly amount: PicoUsd;
   /** The title of the item on the page. */
   readonly description: string;
+  /** The accepted methods, by the provider's names; null for those that are chosen at the provider. */
+  readonly methods: readonly PaymentMethod[] | null;
   /** Where the browser goes afterwards, whether the customer paid or not. */
   readonly returnUrl: string;
 }
@@ -26,7 +30,7 @@ export interface SavedCard {
   readonly paymentMethod: string;
 }
 
-export interface CheckoutPages {
+export interface CheckoutPages extends PlanBilling {
   /** The origin of the pages. */
   readonly origin: string;
   /**

@@ -36,10 +36,17 @@ export interface ReturnOfPayment {
   readonly change: PaymentReturn;
 }
 
-/** The effect of an event: a payment to credit, a returned payment, or the reason to ignore the event. */
+/** A change of a subscription, or of an invoice of one. The provider knows the facts: events may come late and in any order. */
+export interface PlanChange {
+  readonly kind: 'subscription' | 'invoice';
+  readonly id: string;
+}
+
+/** The effect of an event: a payment to credit, a returned payment, a changed plan, or the reason to ignore the event. */
 export type PaymentEvent =
   | { readonly payment: Payment }
   | { readonly returned: ReturnOfPayment }
+  | { readonly changed: PlanChange }
   | { readonly ignored: string };
 
 type Metadata = Stripe.Metadata | null;
@@ -103,6 +110,11 @@ const disputeSchema = Joi.object<Dispute>({
   status: Joi.string().required(),
 }).unknown();
 
+const changedSchema = Joi.object<{ readonly id: string }>({ id: paymentId.required() }).unknown();
+const subscribedSchema = Joi.object<{ readonly subscription: string | null }>({
+  subscription: paymentId.allow(null).default(null),
+}).unknown();
+
 interface ReturnedDocument {
   readonly id: string | null;
   readonly currency: string;
@@ -142,7 +154,7 @@ export async function readPaymentEvent(
 /** Reads each kind of event. */
 const READERS: Readonly<Record<string, (object: unknown) => PaymentEvent>> = {
   'payment_intent.succeeded': (object) => toPayment(readPaymentIntent(object)),
-  'checkout.session.completed': (object) => toPayment(readCheckoutSession(object)),
+  'checkout.session.completed': (object) => readSubscribed(object) ?? toPayment(readCheckoutSession(object)),
   // For payments that take days; the earlier `completed` reported the session as unpaid.
   'checkout.session.async_payment_succeeded': (object) => toPayment(readCheckoutSession(object)),
   'charge.refunded': (object) => toReturn(readRefundedCharge(object)),
@@ -151,6 +163,11 @@ const READERS: Readonly<Record<string, (object: unknown) => PaymentEvent>> = {
   'charge.dispute.funds_withdrawn': (object) => toReturn(readDispute(object)),
   'charge.dispute.funds_reinstated': (object) => toReturn(readDispute(object)),
   'charge.dispute.closed': (object) => toReturn(readDispute(object)),
+  'invoice.paid': (object) => readChange('invoice', object),
+  'invoice.payment_failed': (object) => readChange('invoice', object),
+  'customer.subscription.created': (object) => readChange('subscription', object),
+  'customer.subscription.updated': (object) => readChange('subscription', object),
+  'customer.subscription.deleted': (object) => readChange('subscription', object),
 };
 
 function toPayment({ id, isPaid, cents, currency, accountId, attemptId }: PaidDocument): PaymentEvent {
@@ -159,6 +176,16 @@ function toPayment({ id, isPaid, cents, currency, accountId, attemptId }: PaidDo
   if (!accountId) return { ignored: 'Its metadata names no account_id: it is not for an account.' };
   if (!isUsd(currency)) throw new UnusablePaymentEventError(`only USD is credited, not ${currency}`);
   return { payment: { id, accountId, amount: BigInt(cents) * PICO_PER_CENT, attemptId } };
+}
+
+function readChange(kind: PlanChange['kind'], object: unknown): PaymentEvent {
+  return { changed: { kind, id: check(changedSchema, object).id } };
+}
+
+/** Null if the page sold no subscription. */
+function readSubscribed(object: unknown): PaymentEvent | null {
+  const { subscription: id } = check(subscribedSchema, object);
+  return id === null ? null : { changed: { kind: 'subscription', id } };
 }
 
 function toReturn({ id, currency, change }: ReturnedDocument): PaymentEvent {

@@ -13,8 +13,8 @@ import type { Upstreams } from './upstreams.ts';
 export interface Probe {
   readonly upstream: string;
   readonly address: string;
-  /** The last four characters of the key. */
-  readonly key: string;
+  /** The last four characters of the key; null for credentials that expire. */
+  readonly key: string | null;
   /** `unclear`: the upstream answers, but the answer does not show whether it accepts the key. */
   readonly verdict: 'accepted' | 'unclear' | 'refused' | 'unreachable';
   /** The status, or why there was no answer. */
@@ -61,7 +61,7 @@ async function probeMedia(
 ): Promise<Probe> {
   const timings = { answerTimeoutMs: timeoutMs, maxResponseBytes: MAX_ANSWER_BYTES };
   const upstream = createMediaUpstream(settings, { dispatcher, timings });
-  const key = shownCredential(settings.credential);
+  const key = 'auth' in settings.credential ? null : shownCredential(settings.credential);
   const address = settings.baseUrl ?? settings.adapter.baseUrl ?? '';
   return judge(
     { upstream: settings.name, address, key },
@@ -115,7 +115,7 @@ function probeText(
           },
           new AbortController().signal,
         );
-      return judge({ upstream: name, address, key }, ask);
+      return judge({ upstream: name, address, key: credentials === null ? key : null }, ask);
     }),
   );
 }
@@ -131,11 +131,11 @@ const CREDENTIALS: Readonly<Record<UpstreamFormatName, (key: string) => Readonly
 };
 
 async function judge(
-  { upstream, address, key }: { readonly upstream: string; readonly address: string; readonly key: string },
+  { upstream, address, key }: Pick<Probe, 'upstream' | 'address' | 'key'>,
   ask: () => Promise<Answer>,
   retiredIn: (answer: Answer | null) => readonly RetiredModel[] = () => [],
 ): Promise<Probe> {
-  const subject = { upstream, address, key: key.slice(-4) };
+  const subject = { upstream, address, key: key && key.slice(-4) };
   try {
     const answer = await ask();
     const detail = `it answers ${answer.status}`;

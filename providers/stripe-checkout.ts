@@ -1,7 +1,10 @@
 /** Stripe's pages on which customers pay: https://docs.stripe.com/api/checkout/sessions */
 import { default as Stripe } from 'stripe';
 import { PICO_PER_CENT, type PicoUsd } from '../domain/money.ts';
+import type { PaymentMethod } from '../catalogue/site-money.ts';
 import { CardRefusedError, type CheckoutPages, CheckoutUnavailableError } from './checkout.ts';
+import { found, idOf, refusalOf, rethrowAsUnavailable } from './stripe-errors.ts';
+import { plansOf } from './stripe-plans.ts';
 
 const TIMEOUT_MS = 10_000;
 
@@ -25,16 +28,17 @@ export function createStripeCheckout({
     timeout: TIMEOUT_MS,
     telemetry: false,
   });
-  return { origin, ...pagesOf(stripe), ...cardsOf(stripe) };
+  return { origin, ...pagesOf(stripe), ...cardsOf(stripe), ...plansOf(stripe) };
 }
 
 function pagesOf(stripe: Stripe): Pick<CheckoutPages, 'open' | 'find'> {
   return {
-    async open({ accountId, amount, description, returnUrl }) {
+    async open({ accountId, amount, description, methods, returnUrl }) {
       const metadata = { account_id: accountId };
       const { id } = await rethrowAsUnavailable(
         stripe.checkout.sessions.create({
           mode: 'payment',
+          ...(methods !== null && paymentMethodsOf(methods)),
           line_items: [
             {
               quantity: 1,
@@ -115,36 +119,14 @@ function cardsOf(stripe: Stripe): Pick<CheckoutPages, 'openCard' | 'findCard' | 
   };
 }
 
-/** Why the card cannot pay; null for any other error. https://docs.stripe.com/error-handling */
-function refusalOf(error: unknown): CardRefusedError | null {
-  if (error instanceof Stripe.errors.StripeCardError) return new CardRefusedError(error.message);
-  const isMissing = error instanceof Stripe.errors.StripeInvalidRequestError && error.code === 'resource_missing';
-  return isMissing ? new CardRefusedError('Stripe no longer has the card. Give it again.') : null;
+/** https://docs.stripe.com/payments/wechat-pay/accept-a-payment requires the client. */
+function paymentMethodsOf(methods: readonly PaymentMethod[]) {
+  return {
+    payment_method_types: [...methods],
+    ...(methods.includes('wechat_pay') && { payment_method_options: { wechat_pay: { client: 'web' as const } } }),
+  };
 }
 
 function centsOf(amount: PicoUsd): number {
   return Number(amount / PICO_PER_CENT);
-}
-
-function idOf(named: string | { readonly id: string } | null | undefined): string | null {
-  return typeof named === 'object' ? (named?.id ?? null) : (named ?? null);
-}
-
-/** @returns null if Stripe does not have the object */
-function found<Result>(answer: Promise<Result>): Promise<Result | null> {
-  return rethrowAsUnavailable(
-    answer.catch((error: unknown) => {
-      if (error instanceof Stripe.errors.StripeInvalidRequestError) return null;
-      throw error;
-    }),
-  );
-}
-
-async function rethrowAsUnavailable<Result>(answer: Promise<Result>): Promise<Result> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof CardRefusedError) throw error;
-    throw new CheckoutUnavailableError('Stripe did not do it', { cause: error });
-  }
 }

@@ -1,5 +1,8 @@
 /** The services of Genway, by subject, and their dependencies. */
+import type { Captcha } from '../catalogue/signup.ts';
+import type { CaptchaAnswer, CaptchaVerdict } from '../providers/captcha.ts';
 import type { CheckoutPages } from '../providers/checkout.ts';
+import type { Batches } from './batches/batches.ts';
 import type { CallbackReader } from '../providers/media/upstream.ts';
 import type { Logger } from 'pino';
 import type { Catalogue } from '../catalogue/types.ts';
@@ -13,7 +16,7 @@ import type { Storage } from '../storage/storage.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Readiness } from '../telemetry/health.ts';
 import type { HistoryLinks } from './operations/history-link.ts';
-import type { OpenIdProvider } from './people/openid-provider.ts';
+import type { IdentityProvider } from './people/identity-provider.ts';
 import type { KeyPeppers } from './people/find-caller.ts';
 import type { TextService } from './text/text-service.ts';
 import type { FindPrices } from './money/customer-prices.ts';
@@ -90,11 +93,13 @@ export interface MoneyServices {
 }
 
 export interface PeopleServices {
-  /** The provider with which people may sign in; null if none is configured. */
-  readonly openIdProvider: OpenIdProvider | null;
+  /** The current providers with which people may sign in. */
+  readonly providers: () => readonly IdentityProvider[];
   /** Whether links are sent by e-mail, too. */
   readonly canSendMail: boolean;
   readonly keyPeppers: KeyPeppers;
+  /** Asks the service of a captcha whether a person has solved it on this host. */
+  readonly verifyCaptcha: (captcha: Captcha, answer: Omit<CaptchaAnswer, 'host'>) => Promise<CaptchaVerdict>;
 }
 
 export interface OperationsServices {
@@ -114,7 +119,6 @@ export interface GivenServices
     Resources,
     Pick<TaskServices, 'providerCallbacks' | 'workflows' | 'starter'>,
     Pick<MoneyServices, 'closing'>,
-    Pick<PeopleServices, 'openIdProvider'>,
     Pick<OperationsServices, 'upstreams' | 'models' | 'configuration' | 'startReconciliation'> {}
 
 /** All services without HTTP, by subject. */
@@ -124,9 +128,12 @@ export interface Services extends Resources {
   readonly clock: Clock;
   /** The public address of the api process, without a trailing slash. */
   readonly publicUrl: string;
+  /** The delay before each attempt of a webhook delivery. */
+  readonly webhookScheduleMs: readonly number[];
   /** @throws ServiceError `bad_request` for a link that may not be followed */
   readonly checkPublicUrl: (url: string) => Promise<void>;
   readonly tasks: TaskServices;
+  readonly batches: Batches;
   readonly moderation: ModerationServices;
   readonly money: MoneyServices;
   readonly people: PeopleServices;

@@ -12,7 +12,7 @@ const MAX_LIMIT = 2000;
 export function inspectionRoutes(
   store: JobStore,
   log: RequestLog,
-  realtime: { readonly finished: readonly object[] },
+  realtime: { readonly finished: readonly object[]; readonly calls: { readonly ids: readonly string[] } },
 ): readonly Route[] {
   return [
     route('GET', `${INSPECTION_PREFIX}health`, (_request, response) => sendJson(response, 200, { status: 'ok' })),
@@ -20,7 +20,7 @@ export function inspectionRoutes(
       sendJson(response, 200, { data: log.latest(limitOf(request)) }),
     ),
     route('GET', `${INSPECTION_PREFIX}realtime`, (_request, response) =>
-      sendJson(response, 200, { data: realtime.finished }),
+      sendJson(response, 200, { data: realtime.finished, calls: realtime.calls.ids }),
     ),
     route('GET', `${INSPECTION_PREFIX}jobs`, (request, response) => {
       const key = request.url.searchParams.get('key');

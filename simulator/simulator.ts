@@ -12,7 +12,8 @@ import { moderationRoutes } from './moderation.ts';
 import { createRequestLog } from './request-log.ts';
 import { createRouter } from './router.ts';
 import { createResultSender } from './jobs/results.ts';
-import { createRealtimeUpgrades } from './realtime/upgrade.ts';
+import { callRoutes } from './realtime/calls.ts';
+import { createRealtimeUpgrades, type RealtimeUpgrades } from './realtime/upgrade.ts';
 import { textRoutes } from './text/routes.ts';
 import { vendorRoutes } from './vendors/vendors.ts';
 
@@ -33,6 +34,7 @@ export interface SimulatorOptions {
 }
 
 export interface Simulator {
+  readonly realtime: Pick<RealtimeUpgrades, 'finished' | 'breakOff' | 'silence'>;
   /**
    * Starts to answer.
    *
@@ -56,6 +58,7 @@ export function createSimulator(options: SimulatorOptions = {}): Simulator {
     ...jobRoutes({ store, apiKey, callbacks, renderMs, results }),
     ...vendorRoutes({ apiKey, callbackSecret, renderMs, results }),
     ...moderationRoutes,
+    ...callRoutes(apiKey, realtime.calls),
     ...inspectionRoutes(store, log, realtime),
   ];
   const router = createRouter(routes, (request) => {
@@ -65,6 +68,7 @@ export function createSimulator(options: SimulatorOptions = {}): Simulator {
   server.on('upgrade', (request, socket, head) => realtime.accept(request, socket, head));
 
   return {
+    realtime,
     listen: (port, host) =>
       new Promise((resolve, reject) => {
         server.once('error', reject);

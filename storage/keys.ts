@@ -4,6 +4,9 @@ const MAX_KEY_LENGTH = 512;
 /** Segments of letters, digits, `.`, `_` and `-` that do not start with a full stop: no `..`, no hidden files. */
 const KEY_PATTERN = /^[A-Za-z0-9_-][A-Za-z0-9._-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$/;
 
+/** The start of the keys of objects that only the service reads. Their links are never given to clients. */
+export const PRIVATE_PREFIX = 'private/';
+
 export function isStorageKey(text: string): boolean {
   return text.length <= MAX_KEY_LENGTH && KEY_PATTERN.test(text);
 }

@@ -41,10 +41,10 @@ export function createLocalStorage({ directory, publicUrl }: LocalStorageOptions
       assertStorageKey(key);
       await rm(join(directory, key), { force: true });
     },
-    async read(key) {
+    async read(key, { fromByte } = { fromByte: 0 }) {
       assertStorageKey(key);
       const file = await open(join(directory, key), 'r').catch(ignoreAbsence);
-      return file?.createReadStream() ?? null;
+      return file?.createReadStream({ start: fromByte }) ?? null;
     },
     async sizeOf(key) {
       assertStorageKey(key);

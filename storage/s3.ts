@@ -63,13 +63,16 @@ export function createS3Storage(options: S3StorageOptions): Storage {
       assertStorageKey(key);
       await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: key }));
     },
-    async read(key) {
+    async read(key, { fromByte } = { fromByte: 0 }) {
       assertStorageKey(key);
+      const range = fromByte === 0 ? {} : { Range: `bytes=${fromByte}-` };
       try {
-        const { Body } = await client.send(new GetObjectCommand({ Bucket: bucket, Key: key }));
+        const { Body } = await client.send(new GetObjectCommand({ Bucket: bucket, Key: key, ...range }));
         return Body instanceof Readable ? Body : null;
       } catch (error) {
         if (error instanceof NoSuchKey) return null;
+        // The range starts at the end of the object.
+        if (error instanceof Error && error.name === 'InvalidRange') return Readable.from([]);
         throw error;
       }
     },

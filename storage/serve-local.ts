@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import type { Context, Middleware } from 'koa';
 import { methodNotAllowed, ServiceError } from '../domain/errors.ts';
 import { contentTypeOfKey } from './file-type.ts';
-import { CACHE_CONTROL, isStorageKey } from './keys.ts';
+import { CACHE_CONTROL, isStorageKey, PRIVATE_PREFIX } from './keys.ts';
 
 interface ServeLocalFilesOptions {
   /** The folder of `createLocalStorage`. */
@@ -45,7 +45,8 @@ function answerOptions(context: Context): void {
 }
 
 async function serve(context: Context, directory: string, key: string): Promise<void> {
-  const file = isStorageKey(key) ? await openFile(join(directory, key)) : null;
+  const isPublic = isStorageKey(key) && !key.startsWith(PRIVATE_PREFIX);
+  const file = isPublic ? await openFile(join(directory, key)) : null;
   if (file === null) throw new ServiceError('not_found', 'There is no file at this address.');
   try {
     await answerWith(context, file, key);

@@ -1,6 +1,6 @@
 /**
  * Files of requests, on the local disk while their request is served: they may be sent to several upstreams, and are too
- * large for the memory. All files of this process share a limit.
+ * large for the memory. All files of this process share a limit, of which one owner gets a part.
  */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
@@ -11,6 +11,7 @@ import { pipeline } from 'node:stream/promises';
 import { ServiceError } from '../domain/errors.ts';
 
 const MAX_SPOOLED_BYTES = 2 * 2 ** 30;
+const MAX_BYTES_OF_OWNER = MAX_SPOOLED_BYTES / 4;
 const FOLDER = 'genway-audio-';
 /** The names of this process's folders begin with this prefix. */
 export const SPOOLED_PREFIX = `${FOLDER}${process.pid}-`;
@@ -27,29 +28,33 @@ export interface SpooledFile {
 }
 
 let spooledBytes = 0;
+const bytesByOwner = new Map<string, number>();
 let swept: Promise<void> | undefined;
 
 /**
  * Writes a body to a file of its own.
  *
  * @param extension of the file, such as `.wav`
- * @throws ServiceError 503 if the files of all requests are too large together; the error of the body
+ * @throws ServiceError 503 if the files of all requests, or of those of the owner, are too large together; the error of
+ *   the body
  */
-export async function spool(body: AsyncIterable<Uint8Array>, extension = ''): Promise<SpooledFile> {
+export async function spool(
+  body: AsyncIterable<Uint8Array>,
+  { owner, extension = '' }: { readonly owner: string; readonly extension?: string },
+): Promise<SpooledFile> {
   await (swept ??= removeFoldersOfDeadProcesses());
   const folder = await mkdtemp(join(tmpdir(), SPOOLED_PREFIX));
   const path = join(folder, `file${extension}`);
   let bytes = 0;
   const remove = async (): Promise<void> => {
-    spooledBytes -= bytes;
+    add(owner, -bytes);
     bytes = 0;
     await rm(folder, { recursive: true, force: true });
   };
   async function* counted(): AsyncGenerator<Uint8Array> {
     for await (const chunk of body) {
       bytes += chunk.byteLength;
-      spooledBytes += chunk.byteLength;
-      if (spooledBytes > MAX_SPOOLED_BYTES) throw tooMany();
+      if (add(owner, chunk.byteLength) > MAX_BYTES_OF_OWNER || spooledBytes > MAX_SPOOLED_BYTES) throw tooMany();
       yield chunk;
     }
   }
@@ -60,6 +65,15 @@ export async function spool(body: AsyncIterable<Uint8Array>, extension = ''): Pr
     throw error;
   }
   return { path, bytes, read: () => createReadStream(path), remove };
+}
+
+/** Counts bytes on disk. @returns those of the owner */
+function add(owner: string, bytes: number): number {
+  spooledBytes += bytes;
+  const own = (bytesByOwner.get(owner) ?? 0) + bytes;
+  if (own === 0) bytesByOwner.delete(owner);
+  else bytesByOwner.set(owner, own);
+  return own;
 }
 
 /** A killed process leaves its folders. Call it before the first folder of this process, whose id a dead one may have had. */

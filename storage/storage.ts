@@ -34,8 +34,12 @@ export interface Storage {
   put(key: string, body: AsyncIterable<Uint8Array>, options: PutOptions): Promise<StoredObject>;
   /** Deletes the object, if it exists. */
   delete(key: string): Promise<void>;
-  /** Reads the object from its first byte; null if it does not exist. Can be read once, and only in part. */
-  read(key: string): Promise<AsyncIterable<Uint8Array> | null>;
+  /**
+   * Reads the object; null if it does not exist. Can be read once, and only in part.
+   *
+   * @param options.fromByte the first byte to read, at most the size of the object; 0 by default
+   */
+  read(key: string, options?: { readonly fromByte: number }): Promise<AsyncIterable<Uint8Array> | null>;
   /** The size of the object in bytes; null if it does not exist. */
   sizeOf(key: string): Promise<number | null>;
   /** The public link of the object `key`, whether or not it exists. */

@@ -1,7 +1,7 @@
 /** Gauges that each scrape reads from the database. */
 import { Gauge, type Registry } from 'prom-client';
 import type { Database } from '../db/database.ts';
-import { type Backlog, readBacklog } from '../db/queries/backlog.ts';
+import { type Backlog, type BatchBacklog, readBacklog, readBatchBacklog } from '../db/queries/backlog.ts';
 import { type LedgerHealth, readLedgerHealth } from '../db/queries/ledger-health.ts';
 
 /** Measures how a process uses its connections. */
@@ -50,6 +50,13 @@ const BACKLOG: Gauges<Backlog> = {
   pendingDeliveries: ['genway_deliveries_pending', 'Webhook deliveries that have neither arrived nor failed for good'],
 };
 
+const BATCHES: Gauges<BatchBacklog> = {
+  inProgress: ['genway_batches_in_progress', 'Batches whose requests may start'],
+  paused: ['genway_batches_paused', 'Batches in progress that wait for money, a key or an operator'],
+  changing: ['genway_batches_changing', 'Batches whose input is read, whose files are written, or that are cancelled'],
+  requests: ['genway_batches_requests', 'Requests of all batches that are not final, including those that have ended'],
+};
+
 const LEDGER_HEALTH: Gauges<LedgerHealth> = {
   absorbedUsd: [
     'genway_absorbed_loss_usd',
@@ -65,6 +72,7 @@ const LEDGER_HEALTH: Gauges<LedgerHealth> = {
  */
 export function watchDatabaseState(registry: Registry, database: Database): void {
   watchReading(registry, () => readBacklog(database), BACKLOG);
+  watchReading(registry, () => readBatchBacklog(database), BATCHES);
   watchReading(registry, () => readLedgerHealth(database), LEDGER_HEALTH);
 }
 

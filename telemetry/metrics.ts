@@ -84,7 +84,7 @@ export const METRICS_REFUSAL =
 export function createMetrics(): Metrics {
   const registry = new Registry();
   const sources: (() => Promise<string>)[] = [];
-  collectDefaultMetrics({ register: registry });
+  registerProcessMetrics(registry);
   const { upstreams, upstreamAttempts, unreadable, clamped, possibleLoss, unsettled } = textInstruments([registry]);
   const media = mediaInstruments([registry]);
   const { requests, shed, attempts, storageUnavailable, batches } = processInstruments([registry]);
@@ -153,7 +153,7 @@ function textInstruments(registers: Registry[]) {
     }),
     possibleLoss: new Counter({
       name: 'genway_text_possible_loss_usd_total',
-      help: 'USD held for text requests that no upstream answered in time',
+      help: 'USD held for text requests that no upstream answered in time, and for realtime responses that it broke off',
       labelNames: ['upstream'],
       registers,
     }),
@@ -263,4 +263,18 @@ function processInstruments(registers: Registry[]) {
       registers,
     }),
   };
+}
+
+/** The metrics of Node and of the process. Each set of them measures for ever, so a process has one. */
+let processMetrics: Registry | undefined;
+
+function registerProcessMetrics(registry: Registry): void {
+  if (!processMetrics) {
+    processMetrics = new Registry();
+    collectDefaultMetrics({ register: processMetrics });
+  }
+  for (const { name } of processMetrics.getMetricsAsArray()) {
+    const metric = processMetrics.getSingleMetric(name);
+    if (metric) registry.registerMetric(metric);
+  }
 }

@@ -2,7 +2,14 @@ import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { loadCatalogue } from '../catalogue/load.ts';
-import { childEnvironment, loadConfig, loadDatabaseConfig, loadSimulatorConfig, loadStackConfig } from '../config.ts';
+import {
+  childEnvironment,
+  type Environment,
+  loadConfig,
+  loadDatabaseConfig,
+  loadSimulatorConfig,
+  loadStackConfig,
+} from '../config.ts';
 import { READ_ON_MS } from '../bin/parts/text.ts';
 import { CONFIGURATION_DOCS, renderConfigurationDocs } from '../bin/tools/configuration-docs.ts';
 import { REQUIRED_VARIABLES as REQUIRED } from './support/configuration.ts';
@@ -68,7 +75,8 @@ describe('configuration', () => {
   });
 
   it('treats an empty variable as unset', () => {
-    expect(loadConfig({ ...REQUIRED, GENWAY_API_PORT: '', GENWAY_PROVIDERS: '' })).to.deep.equal(loadConfig(REQUIRED));
+    const valuesOf = (env: Environment) => ({ ...loadConfig(env), readVariable: null });
+    expect(valuesOf({ ...REQUIRED, GENWAY_API_PORT: '', GENWAY_PROVIDERS: '' })).to.deep.equal(valuesOf(REQUIRED));
   });
 
   const refused: readonly [string, string][] = [
@@ -171,18 +179,6 @@ describe('configuration', () => {
     expect(sellerOf({ GENWAY_SELLER: 'Acme', GENWAY_TAXES: 'VAT 19' })).to.deep.include({ taxPoint: 'paid' });
   });
 
-  it('reads the client ID and its secret from one variable, which single sign-on requires', () => {
-    const issuer = { GENWAY_OIDC_ISSUER: 'https://login.example.com' };
-    expect(loadConfig({ ...REQUIRED, ...issuer, GENWAY_OIDC_CLIENT: 'genway:a:b' }).openId).to.deep.include({
-      clientId: 'genway',
-      clientSecret: 'a:b',
-    });
-    expect(() => loadConfig({ ...REQUIRED, ...issuer })).to.throw('GENWAY_OIDC_CLIENT is not set');
-    expect(() => loadConfig({ ...REQUIRED, ...issuer, GENWAY_OIDC_CLIENT: 'genway' })).to.throw(
-      'GENWAY_OIDC_CLIENT must be a client ID',
-    );
-  });
-
   it('uses TLS to Temporal with an API key, on request, and with a folder of certificates', () => {
     const tlsOf = (env: Record<string, string>) => loadConfig({ ...REQUIRED, ...env }).temporal.tls;
     expect(tlsOf({ TEMPORAL_API_KEY: 'key' })).to.deep.equal({ folder: undefined });
@@ -200,6 +196,8 @@ describe('configuration', () => {
   it('lets the local stack run its own server unless the environment names one', () => {
     expect(loadStackConfig({}).temporal).to.equal(undefined);
     expect(loadStackConfig({ GENWAY_SIMULATOR_PORT: '9' }).moderationUrl).to.equal('http://127.0.0.1:9/v1/moderations');
+    expect(loadStackConfig({ GENWAY_SIMULATOR_PORT: '9' }).searchUrl).to.equal('http://127.0.0.1:9/search');
+    expect(loadStackConfig({ GENWAY_PROVIDERS: 'providers.yaml' }).searchUrl).to.equal(undefined);
     const GENWAY_MODERATION_URL = 'https://moderation.example/v1/moderations';
     expect(loadStackConfig({ GENWAY_MODERATION_URL }).moderationUrl).to.equal(GENWAY_MODERATION_URL);
     expect(loadStackConfig({ TEMPORAL_ADDRESS: 'temporal:7233' }).temporal?.address).to.equal('temporal:7233');

@@ -19,13 +19,13 @@ const adapters = ['db', 'providers', 'storage'];
 
 const LAYERS: Readonly<Record<string, Layer>> = {
   domain: { imports: [], pure: true, purePackages: ['node:crypto'] },
-  text: { imports: ['domain'], pure: true, purePackages: ['tokenx'] },
+  text: { imports: ['domain'], pure: true, purePackages: ['tokenx', 'node:buffer', 'node:crypto'] },
   catalogue: { imports: ['domain'] },
   db: { imports: ['domain'] },
   providers: { imports: ['catalogue', 'domain', 'text'] },
   storage: { imports: ['domain'] },
   telemetry: { imports: ['domain', 'db'] },
-  activities: { imports: ['domain', ...adapters], types: ['telemetry'] },
+  activities: { imports: ['domain', 'services', ...adapters], types: ['telemetry'] },
   workflows: { imports: ['domain'], types: ['activities'] },
   services: { imports: ['domain', 'text', 'catalogue', ...adapters], types: ['config.ts', 'telemetry', 'workflows'] },
   api: { imports: ['domain', 'text', 'catalogue', 'telemetry', 'services', ...adapters] },
@@ -126,6 +126,7 @@ describe('the direction of imports', () => {
     expect([...new Set(shared)].toSorted()).to.deep.equal([
       'api/docs-address.ts',
       'api/middlewares/json-body.ts',
+      'api/receive-audio.ts',
       'api/receive-upload.ts',
       'type api/openapi/operation.ts',
       'type api/services.ts',
@@ -140,6 +141,21 @@ describe('the direction of imports', () => {
     const reached = reachedFrom('bin/worker.ts');
     expect(reached.filter((file) => file.startsWith('api/') && !server.includes(file))).to.deep.equal([]);
     expect(reached).to.include('domain/money.ts');
+  });
+
+  it('loads the libraries of clouds at the first request that needs them', () => {
+    const libraries = [
+      '@aws-sdk/credential-providers',
+      '@smithy/core/event-streams',
+      '@smithy/signature-v4',
+      'google-auth-library',
+    ];
+    const files = ['bin/api.ts', 'bin/text.ts', 'bin/worker.ts'];
+    const loaded = files.flatMap((file) =>
+      findTransitiveImports(file, ({ isTypeOnly }) => !isTypeOnly).filter(({ from }) => libraries.includes(from)),
+    );
+    expect(loaded.filter(({ isDynamic }) => !isDynamic).map(show)).to.deep.equal([]);
+    expect([...new Set(loaded.map(({ from }) => from))].toSorted()).to.deep.equal(libraries);
   });
 
   it('allows no cycles, not even through types', () => {

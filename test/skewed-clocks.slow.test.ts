@@ -23,12 +23,12 @@ for (const [where, aheadMs] of [
     let workerUrl: string;
     let key: string;
 
-    before(async function () {
-      this.timeout(120_000);
+    before(async () => {
       receiver = await startRecordingReceiver((response) => response.writeHead(204).end());
       const port = String(await findFreePort());
       workerUrl = `http://127.0.0.1:${port}`;
       stack = await startTestStack({
+        processes: ['api', 'text', 'worker'],
         env: {
           NODE_OPTIONS: `--import=file://${SKEWED_CLOCK}?ahead_ms=${aheadMs}`,
           GENWAY_WORKER_PORT: port,
@@ -38,14 +38,12 @@ for (const [where, aheadMs] of [
       await Promise.all([stack.api.start(), stack.text.start(), stack.worker.start()]);
       key = (await stack.createAccount()).apiKey;
     });
-    after(async function () {
-      this.timeout(180_000);
+    after(async () => {
       await stack.stop();
       await receiver.close();
     });
 
-    it('sign webhooks with the correct time', async function () {
-      this.timeout(180_000);
+    it('sign webhooks with the correct time', async () => {
       const { secret } = await createWebhookClient(stack, key).create(receiver.url);
       await call(`${stack.baseUrl}/v1/videos/tasks`, { key, body: VIDEO });
       await receiver.received(1);
@@ -60,8 +58,7 @@ for (const [where, aheadMs] of [
       expect(isSigned, JSON.stringify(request?.headers)).to.equal(true);
     });
 
-    it('date tasks, their deadlines and text requests by the clock of the database, and delay nothing', async function () {
-      this.timeout(180_000);
+    it('date tasks, their deadlines and text requests by the clock of the database, and delay nothing', async () => {
       const created = await call<{ data: { id: string } }>(`${stack.baseUrl}/v1/videos/tasks`, { key, body: VIDEO });
       const { id } = created.body.data;
       const question = { model: 'textd-v2.5', messages: [{ role: 'user', content: 'Hello' }] };

@@ -6,7 +6,7 @@
  * it.
  */
 import type { JsonObject } from '../domain/json.ts';
-import type { SpeechFormat } from '../domain/speech-format.ts';
+import type { ChatAudioFormat, SpeechFormat } from '../domain/speech-format.ts';
 import { type ReportedUsage, usageOf } from '../domain/text-tokens.ts';
 
 // ---------------------------------------------------------------------------------------------------------- requests
@@ -78,14 +78,32 @@ export interface ToolResultPart extends Cacheable {
   readonly isError?: boolean | undefined;
 }
 
+/** Audio of an answer, or of a piece of an answer. In a conversation that is sent back, any of the fields may be absent. */
+export interface AudioPart {
+  readonly type: 'audio';
+  /** The upstream's name for the audio, by which later requests refer to the audio; absent if there is none. */
+  readonly audioId?: string | undefined;
+  /** Base64. */
+  readonly data?: string | undefined;
+  /** The type of the data; absent for the format that the request asks for. */
+  readonly mediaType?: string | undefined;
+  readonly transcript?: string | undefined;
+  /** Whether the message has the transcript as its text, too. */
+  readonly isInText?: boolean | undefined;
+  /** The Unix time until which the upstream knows the name. */
+  readonly expiresAtSeconds?: number | undefined;
+}
+
 export type InputPart = TextPart | ImagePart | FilePart;
 export type AnswerPart = TextPart | ReasoningPart | ToolCallPart;
+/** A part of the assistant's in a conversation. */
+export type AssistantPart = AnswerPart | AudioPart;
 
 /** One step of the conversation. System text is a turn too, because it may occur in the middle. */
 export type Turn =
   | { readonly role: 'system'; readonly parts: readonly TextPart[] }
   | { readonly role: 'user'; readonly parts: readonly InputPart[] }
-  | { readonly role: 'assistant'; readonly parts: readonly AnswerPart[] }
+  | { readonly role: 'assistant'; readonly parts: readonly AssistantPart[] }
   | { readonly role: 'tool'; readonly parts: readonly ToolResultPart[] };
 
 export interface Tool extends Cacheable {
@@ -113,6 +131,25 @@ export type ToolChoice =
 
 export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 export type ReasoningEffort = (typeof REASONING_EFFORTS)[number];
+
+/** A search of the web that the model's side runs as often as the model wants. */
+export interface WebSearch {
+  /** The client's field or tool, as answers name it where it has no effect. */
+  readonly field: string;
+  /** The most searches for the answer. */
+  readonly maxCalls?: number | undefined;
+  readonly allowedDomains?: readonly string[] | undefined;
+  readonly blockedDomains?: readonly string[] | undefined;
+  /** Where the user is, in words. */
+  readonly place?: string | undefined;
+}
+
+export interface WebSearchResult {
+  readonly url: string;
+  readonly title: string;
+  /** The part of the page that the model reads. */
+  readonly text: string;
+}
 
 /** Which of its reasoning an answer shows: the text, only the signatures of it, or none. */
 export type ReasoningDisplay = 'text' | 'signature' | 'none';
@@ -168,6 +205,7 @@ export interface TextRequest extends Cacheable {
   readonly stream: boolean;
   readonly turns: readonly Turn[];
   readonly tools: readonly Tool[];
+  readonly webSearch?: WebSearch | undefined;
   readonly toolChoice?: ToolChoice | undefined;
   /** False when the client wants at most one tool call per answer. */
   readonly parallelToolCalls?: boolean | undefined;
@@ -205,7 +243,11 @@ export interface TextRequest extends Cacheable {
   /** Embeddings only, whose texts are the parts of one turn. */
   readonly embeddings?: EmbeddingsOptions | undefined;
   readonly speech?: SpeechOptions | undefined;
+  /** Present if the answer should have audio. */
+  readonly audioOutput?: AudioOutput | undefined;
   readonly transcription?: TranscriptionOptions | undefined;
+  /** Ranking only, whose query and documents are the parts of one turn. */
+  readonly rerank?: RerankOptions | undefined;
 }
 
 /** The inputs of an embeddings request, and the encoding of its answer. */
@@ -218,6 +260,29 @@ export interface EmbeddingsOptions {
   readonly shape: 'list' | 'embedding' | 'embeddings';
   /** The request for the upstream, with the client's name for the model. */
   readonly sent: JsonObject;
+}
+
+/** A request to rank documents by a query. */
+export interface RerankOptions {
+  readonly query: string;
+  readonly documents: readonly string[];
+  /** How many of the best documents the answer has. */
+  readonly topN: number;
+  /** Whether the answer has the texts. */
+  readonly returnsDocuments: boolean;
+  /** The body of the client. */
+  readonly sent: JsonObject;
+}
+
+/** The audio of an answer to a conversation. */
+export interface AudioOutput {
+  /** The upstream's name of a voice, or the id of a custom voice. */
+  readonly voice: string | { readonly id: string } | undefined;
+  readonly format: ChatAudioFormat;
+  /** Native only: whether the answer has text, too. */
+  readonly hasText?: boolean | undefined;
+  /** Native only: the client's own settings of the speech. */
+  readonly speechConfig?: JsonObject | undefined;
 }
 
 /** A file of audio, which can be read several times. */
@@ -277,7 +342,8 @@ export interface Finish {
  *
  * Renderers get events that have been through `normalize`, in the order `response-start usage? (start delta* end)*
  * usage? finish+`, where parts of one choice never overlap, deltas are not empty, each call id is unique, a tool call's
- * arguments are never empty, and each choice finishes once. Upstream parsers may emit events as sloppy as the upstream
+ * arguments are never empty, and each choice finishes once. The pieces of a choice's audio may come anywhere before its
+ * finish. Upstream parsers may emit events as sloppy as the upstream
  * (see `normalize.ts`), but parts of different kinds never share an id.
  */
 export type StreamEvent =
@@ -303,11 +369,29 @@ export type StreamEvent =
     }
   | { readonly type: 'tool-input-delta'; readonly id: string; readonly text: string }
   | { readonly type: 'tool-input-end'; readonly id: string }
+  | { readonly type: 'audio-delta'; readonly choice?: number | undefined; readonly audio: Omit<AudioPart, 'type'> }
+  | { readonly type: 'web-search-start'; readonly id: string; readonly query: string }
+  | ({ readonly type: 'web-search-end'; readonly id: string } & FoundOnWeb)
   | { readonly type: 'usage'; readonly usage: Usage }
   | ({ readonly type: 'finish'; readonly choice?: number | undefined } & Finish);
 
+/** What a search of the web found; an error if it failed. */
+export interface FoundOnWeb {
+  readonly query: string;
+  readonly results: readonly WebSearchResult[];
+  readonly error?: 'unavailable' | 'max_uses_exceeded' | undefined;
+}
+
+/** A search that the operator's service ran for the answer. */
+export interface AnswerSearch extends FoundOnWeb {
+  /** How many parts of the answer are before it. */
+  readonly at: number;
+}
+
 export interface Choice {
   readonly parts: readonly AnswerPart[];
+  readonly audio?: AudioPart | undefined;
+  readonly searches?: readonly AnswerSearch[] | undefined;
   readonly finish: Finish;
 }
 
@@ -326,6 +410,6 @@ export function mergeUsage(earlier: Usage, later: Usage): Usage {
   return usageOf((name) => later[name] ?? earlier[name]);
 }
 
-function isEmpty({ inputTotal, outputTotal }: Usage): boolean {
-  return (inputTotal ?? 0) === 0 && (outputTotal ?? 0) === 0;
+function isEmpty({ inputTotal, outputTotal, webSearches }: Usage): boolean {
+  return (inputTotal ?? 0) === 0 && (outputTotal ?? 0) === 0 && (webSearches ?? 0) === 0;
 }

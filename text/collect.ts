@@ -3,6 +3,8 @@ import {
   UNREPORTED_USAGE,
   mergeUsage,
   type AnswerPart,
+  type AnswerSearch,
+  type AudioPart,
   type Choice,
   type Finish,
   type StreamEvent,
@@ -22,8 +24,42 @@ interface OpenPart {
 
 interface OpenChoice {
   readonly parts: AnswerPart[];
+  audio: CollectedAudio | null;
+  searches?: AnswerSearch[];
   open: OpenPart | null;
   finish: Finish | null;
+}
+
+/** The audio of an answer whose pieces arrive one at a time. */
+class CollectedAudio {
+  #part: AudioPart = { type: 'audio' };
+  #transcript = '';
+  /** Base64 up to a padding, which ends what can be decoded at once. Some upstreams cut their Base64 anywhere. */
+  readonly #wholes: string[] = [];
+  #open: string[] = [];
+
+  add({ data = '', transcript = '', ...names }: Omit<AudioPart, 'type'>): void {
+    this.#part = { ...this.#part, ...names };
+    this.#transcript += transcript;
+    if (data === '') return;
+    this.#open.push(data);
+    if (data.endsWith('=')) this.#endWhole();
+  }
+
+  result(): AudioPart {
+    if (this.#open.length > 0) this.#endWhole();
+    const [first = ''] = this.#wholes;
+    const data =
+      this.#wholes.length < 2
+        ? first
+        : Buffer.concat(this.#wholes.map((base64) => Buffer.from(base64, 'base64'))).toString('base64');
+    return { ...this.#part, data, transcript: this.#transcript };
+  }
+
+  #endWhole(): void {
+    this.#wholes.push(this.#open.join(''));
+    this.#open = [];
+  }
 }
 
 /**
@@ -45,6 +81,8 @@ class Collector {
       case 'usage':
         this.#usage = mergeUsage(this.#usage, event.usage);
         return;
+      case 'audio-delta':
+        return this.#takeAudio(event);
       case 'finish':
         return this.#finish(event);
       case 'text-start':
@@ -60,6 +98,10 @@ class Collector {
       case 'reasoning-end':
       case 'tool-input-end':
         return this.#endPart(event);
+      case 'web-search-start':
+        return;
+      case 'web-search-end':
+        return this.#addSearch(event);
     }
   }
 
@@ -73,7 +115,7 @@ class Collector {
   #choice(index: number): OpenChoice {
     let choice = this.#choices.get(index);
     if (choice === undefined) {
-      choice = { parts: [], open: null, finish: null };
+      choice = { parts: [], audio: null, open: null, finish: null };
       this.#choices.set(index, choice);
     }
     return choice;
@@ -84,6 +126,12 @@ class Collector {
     if (choice.open !== null || choice.finish !== null || this.#open.has(event.id)) throw illegal(event);
     choice.open = { start: event, choice: event.choice ?? 0, text: '' };
     this.#open.set(event.id, choice.open);
+  }
+
+  #addSearch({ query, results, error }: Extract<StreamEvent, { type: 'web-search-end' }>): void {
+    const choice = this.#choice(0);
+    choice.searches ??= [];
+    choice.searches.push(compact({ at: choice.parts.length, query, results, error }));
   }
 
   #openPart(event: EndEvent | Extract<StreamEvent, { text: string }>): OpenPart {
@@ -98,6 +146,11 @@ class Collector {
     choice.parts.push(partOf(part, event));
     choice.open = null;
     this.#open.delete(event.id);
+  }
+
+  #takeAudio({ choice: index = 0, audio }: Extract<StreamEvent, { type: 'audio-delta' }>): void {
+    const choice = this.#choice(index);
+    (choice.audio ??= new CollectedAudio()).add(audio);
   }
 
   #finish(event: Extract<StreamEvent, { type: 'finish' }>): void {
@@ -124,7 +177,8 @@ function partOf({ start, text }: OpenPart, end: EndEvent): AnswerPart {
 
 function closed(choice: OpenChoice): Choice {
   if (choice.finish === null) throw new Error('the events end before the answer does');
-  return { parts: choice.parts, finish: choice.finish };
+  const { parts, searches, finish } = choice;
+  return compact({ parts, audio: choice.audio?.result(), searches, finish });
 }
 
 function illegal(event: StreamEvent): Error {

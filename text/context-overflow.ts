@@ -95,6 +95,7 @@ const CHAT_WORDS: Words = {
 const WORDS: Readonly<Record<RequestFormatName, Words>> = {
   'chat-completions': CHAT_WORDS,
   embeddings: CHAT_WORDS,
+  rerank: CHAT_WORDS,
   speech: CHAT_WORDS,
   transcriptions: CHAT_WORDS,
   translations: CHAT_WORDS,

@@ -86,7 +86,8 @@ export function planConversion(
     chainIf(chainIf(charged, named.stage), output.stage),
     markSignatures(signatures, client.client.hasCallSignatures === true),
   );
-  const shown = chainIf(marked, showReasoning(request));
+  const recorded = chainIf(marked, joined?.calls.record?.() ?? null);
+  const shown = chainIf(recorded, showReasoning(request));
   const between = chainIf(shown, joined && joined.calls.stage(joined.choice));
   return {
     lostFields: fitting.lost,

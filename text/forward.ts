@@ -12,6 +12,7 @@ import { repairEvent } from './repair-event.ts';
 import { signaturesOf } from './signatures.ts';
 import { ReadableEvents } from './skip-unreadable.ts';
 import { malformedAnswer } from './upstream-errors.ts';
+import { withModelName, withModelNameInEvent } from './web-search.ts';
 import { encodeEvent, parseServerSentEvents, type ServerSentEvent } from './sse.ts';
 import type { Emit, Stage } from './stage.ts';
 import type {
@@ -43,6 +44,7 @@ export interface Forwarding {
  * @param body the client's body
  * @param request that body, parsed
  * @param meter measures the answer
+ * @param shownModel the model's name for clients, if the upstream has another; answers keep theirs by default
  */
 export function planForwarding(
   upstream: ForwardedFormat,
@@ -50,12 +52,15 @@ export function planForwarding(
   request: TextRequest,
   options: UpstreamOptions,
   meter: Meter,
+  shownModel?: string,
 ): Forwarding {
   const { mark, own } = signaturesOf(options.origin);
   const { signaturePlaces: places } = upstream;
   const upstreamRequest = upstream.forwardRequest(places.inRequest(body, own), request, options);
+  const named = (event: ServerSentEvent): ServerSentEvent =>
+    shownModel === undefined ? event : withModelNameInEvent(event, shownModel);
   const markEvent = (event: ServerSentEvent): ServerSentEvent =>
-    repairEvent(event, places.trait, (answer) => places.inAnswer(answer, mark));
+    named(repairEvent(event, places.trait, (answer) => places.inAnswer(answer, mark)));
   const repairer = upstream.createRepairer({ body, request, usage: () => meter.charged() });
   return {
     upstreamRequest,
@@ -63,7 +68,8 @@ export function planForwarding(
       if (!isObject(answer)) throw malformedAnswer();
       for (const event of upstream.parseResult(answer)) meter.see(event);
       if (!meter.finished) throw cutShort();
-      return places.inAnswer(repairer.repairResult(answer), mark);
+      const marked = places.inAnswer(repairer.repairResult(answer), mark);
+      return shownModel === undefined ? marked : withModelName(marked, shownModel);
     },
     forwardStream: () => new Forwarder(upstream, repairer, markEvent, upstreamRequest.shouldKeepEvent, meter),
   };

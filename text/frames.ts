@@ -2,6 +2,7 @@
  * Splits a stream of server-sent events into frames: the bytes of each event with the blank line after it. The JSON of
  * a long one is parsed in steps before the frame is passed on, so that other requests are served meanwhile.
  */
+import { bufferOf } from '../domain/body-bytes.ts';
 import { parseAnswerInSteps } from './answer-json.ts';
 import type { Steps } from './json/steps.ts';
 import { parseServerSentEvents, type ServerSentEvent } from './sse.ts';
@@ -46,7 +47,7 @@ class FrameSplitter implements Stage<Uint8Array, Frame> {
   #isAfterReturn = false;
 
   push(given: Uint8Array, emit: Emit<Frame>): void {
-    const bytes = Buffer.isBuffer(given) ? given : Buffer.from(given.buffer, given.byteOffset, given.byteLength);
+    const bytes = Buffer.isBuffer(given) ? given : bufferOf(given);
     const lineEnds = new LineEnds(bytes);
     let start = 0;
     for (let at = 0; at < bytes.length;) {

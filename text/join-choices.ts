@@ -9,14 +9,26 @@ import type { Stage } from './stage.ts';
 
 type PartEvent = Exclude<StreamEvent, { type: 'response-start' | 'usage' | 'finish' }>;
 
-/** One of the calls of a request, whose answer becomes the choice of that number. */
+/** Several calls of a request whose answers become one. */
+export interface JoinedCalls {
+  /** The stage that sees the answer of a call before the client's wishes about reasoning apply. */
+  record?(): Stage<StreamEvent, StreamEvent>;
+  /** The stage that takes the legal events of the answer to a call, and emits its part of the joined answer. */
+  stage(call: number): Stage<StreamEvent, StreamEvent>;
+  /** Adds what {@link stage} emitted for a whole answer. @returns the events of the joined answer; null before its end */
+  add(events: readonly StreamEvent[]): readonly StreamEvent[] | null;
+  /** The last stage of a stream, which all calls share: it ends with the one that ends last. */
+  last(create: () => Stage<StreamEvent, string>): Stage<StreamEvent, string>;
+}
+
+/** One of the calls of a request: its answer becomes the choice of that number, or a round of the answer. */
 export interface JoinedChoice {
-  readonly calls: JoinedChoices;
+  readonly calls: JoinedCalls;
   readonly choice: number;
 }
 
 /** One request's calls. The first starts before the others, which may run at the same time. */
-export class JoinedChoices {
+export class JoinedChoices implements JoinedCalls {
   readonly count: number;
   /** How the answers ended so far, by choice. */
   readonly #ends = new Map<number, { readonly finish: Finish; readonly usage: Usage }>();
@@ -62,13 +74,11 @@ export class JoinedChoices {
     };
   }
 
-  /** Adds what {@link stage} emitted for a whole answer. @returns the events of the joined answer; null before its end */
   add(events: readonly StreamEvent[]): readonly StreamEvent[] | null {
     for (const event of events) this.#events.push(event);
     return this.isComplete ? this.#events : null;
   }
 
-  /** The last stage of a stream, which all calls share: it ends with the one that ends last. */
   last(create: () => Stage<StreamEvent, string>): Stage<StreamEvent, string> {
     const last = (this.#last ??= create());
     return {
@@ -81,6 +91,7 @@ export class JoinedChoices {
 
   /** The event with its choice. Ids are unique within an answer only: two answers may have the same ids. */
   #placed(event: PartEvent, choice: number, prefix: string): StreamEvent {
+    if (event.type === 'audio-delta') return { ...event, choice };
     const id = prefix + event.id;
     switch (event.type) {
       case 'text-start':

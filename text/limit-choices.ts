@@ -29,9 +29,10 @@ class ChoiceLimiter implements Stage<StreamEvent, StreamEvent> {
       case 'text-start':
       case 'reasoning-start':
       case 'tool-input-start':
+      case 'audio-delta':
       case 'finish': {
         const original = event.choice ?? 0;
-        if (event.type !== 'finish') this.#choiceOfPart.set(event.id, original);
+        if ('id' in event) this.#choiceOfPart.set(event.id, original);
         const choice = this.#numberOf(original);
         if (choice !== null) emit(choice === original ? event : { ...event, choice });
         return;

@@ -2,16 +2,22 @@
  * Measures an answer as it passes: what to bill, and how it ended. On the identity path the forwarded bytes are read
  * for it; on the converting path it sits between two stages.
  */
-import { UNREPORTED_USAGE, mergeUsage, type StreamEvent, type Usage } from './canonical.ts';
+import { COMPRESSED_BYTES_PER_SECOND } from '../domain/speech-format.ts';
+import { UNREPORTED_USAGE, mergeUsage, type AudioPart, type StreamEvent, type Usage } from './canonical.ts';
 import { isKeepAlive, type ServerSentEvent } from './sse.ts';
 import type { Stage } from './stage.ts';
 import { TokenCounter } from './token-estimate.ts';
+
+/** Google counts 25, OpenAI 20: https://ai.google.dev/gemini-api/docs/speech-generation */
+export const SPEECH_TOKENS_PER_SECOND = 25;
 
 /** The usage of an answer, as its upstream reported it and as the gateway counted it. */
 export interface Consumption {
   /** Null when nothing was reported. */
   readonly usage: Usage | null;
   readonly countedOutputTokens: number;
+  /** The estimated tokens of the audio that passed. */
+  readonly countedAudioTokens: number;
 }
 
 /** The measurements. They can be read at any time, even for an answer that broke off. */
@@ -32,8 +38,16 @@ export class Meter {
   #audioLength = 0;
   /** The part of the output that came after the last report of output tokens. */
   #unreportedLength = 0;
+  /** The size of a second of the answer's audio, to estimate its tokens. */
+  audioBytesPerSecond = COMPRESSED_BYTES_PER_SECOND;
   /** Seconds of spoken or transcribed audio so far, rounded up when they are charged. */
   audioSeconds = 0;
+  /** Searches by which documents were ranked. */
+  searchUnits = 0;
+  /** Searches of the web by an upstream that does not report them. */
+  assumedWebSearches: number | null = null;
+  /** Searches that Genway ran for the answer. */
+  webSearches: number | null = null;
   readonly #charge: (consumption: Consumption) => Usage;
 
   /** @param charge the usage that a complete answer is charged for; what the upstream reported by default */
@@ -60,6 +74,7 @@ export class Meter {
     this.hasStarted ||= isOfAnswer(event);
     if (event.type === 'usage') this.#takeUsage(event.usage);
     else if (event.type === 'finish') this.finished = true;
+    else if (event.type === 'audio-delta') this.#seePiece(event.audio);
     else if ('text' in event) {
       this.#output.add(event.text);
       this.#unreportedLength += event.text.length;
@@ -75,6 +90,15 @@ export class Meter {
     this.#unreportedLength += length;
   }
 
+  #seePiece({ data = '', transcript = '' }: Omit<AudioPart, 'type'>): void {
+    this.#output.add(transcript);
+    this.#unreportedLength += transcript.length;
+    const length = Buffer.byteLength(data, 'base64');
+    if (length > 0) {
+      this.seeAudio({ length, tokens: (length / this.audioBytesPerSecond) * SPEECH_TOKENS_PER_SECOND });
+    }
+  }
+
   /** Whether an upstream may bill the answer so far: it reported usage, or sent output. */
   get hasUsed(): boolean {
     return this.outputLength > 0 || this.consumption(false).usage !== null;
@@ -82,7 +106,12 @@ export class Meter {
 
   /** The estimated tokens of the output that passed. */
   countSeenTokens(): number {
-    return this.#output.count() + Math.ceil(this.#audioTokens);
+    return this.#output.count() + this.countAudioTokens();
+  }
+
+  /** The estimated tokens of the audio that passed. */
+  countAudioTokens(): number {
+    return Math.ceil(this.#audioTokens);
   }
 
   /** The output tokens so far: the reported count plus an estimate of the later output, but at least the counted output. */
@@ -103,10 +132,13 @@ export class Meter {
     const output = isCounted ? outputTotal : null;
     const input = inputTotal === 0 ? null : inputTotal;
     const isReported = input !== null || output !== null;
+    const webSearches =
+      this.webSearches ?? this.usage.webSearches ?? (this.hasStarted ? this.assumedWebSearches : null);
+    const hasOthers = this.usage.reasoning !== null || webSearches !== null;
     return {
-      usage:
-        isReported || this.usage.reasoning !== null ? { ...this.usage, inputTotal: input, outputTotal: output } : null,
+      usage: isReported || hasOthers ? { ...this.usage, inputTotal: input, outputTotal: output, webSearches } : null,
       countedOutputTokens: (isComplete && isReported ? output : null) ?? this.countOutputTokens(),
+      countedAudioTokens: this.countAudioTokens(),
     };
   }
 

@@ -36,6 +36,7 @@ class Cutter implements Stage<StreamEvent, StreamEvent> {
     switch (event.type) {
       case 'response-start':
       case 'usage':
+      case 'audio-delta':
         return emit(event);
       case 'finish':
         if (!this.#cut.has(event.choice ?? 0)) return emit(event);

@@ -20,10 +20,19 @@ export interface Signatures {
 const MARK_START = 'gw';
 const DIGITS = 14;
 
+const UNMARKED: Signatures = { mark: (signature) => signature, own: (signature) => signature || undefined };
+/** Bounded by the upstreams of the operator's file. Every request needs those of its origin. */
+const byOrigin = new Map<string, Signatures>();
+
 /** @param origin the vendor and the format; without one, signatures have no marks */
 export function signaturesOf(origin: string | undefined): Signatures {
-  if (origin === undefined) return { mark: (signature) => signature, own: (signature) => signature || undefined };
-  const mark = MARK_START + digestOf(origin).slice(0, DIGITS);
+  if (origin === undefined) return UNMARKED;
+  const signatures = byOrigin.get(origin) ?? createSignatures(MARK_START + digestOf(origin).slice(0, DIGITS));
+  byOrigin.set(origin, signatures);
+  return signatures;
+}
+
+function createSignatures(mark: string): Signatures {
   return {
     mark: (signature) => (signature === '' ? '' : mark + signature),
     own: (signature = '') => (signature.startsWith(mark) ? signature.slice(mark.length) || undefined : undefined),

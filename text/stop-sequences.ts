@@ -65,6 +65,7 @@ class Cutter implements Stage<StreamEvent, StreamEvent> {
     switch (event.type) {
       case 'response-start':
       case 'usage':
+      case 'audio-delta':
         return emit(event);
       case 'finish': {
         const stopSequence = this.#hits.get(event.choice ?? 0);

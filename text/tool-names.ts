@@ -1,6 +1,6 @@
 /** Names of tools that an upstream refuses: it gets shorter ones, and the client its own again. */
 import { digestOf } from '../domain/digest.ts';
-import type { AnswerPart, StreamEvent, TextRequest, ToolResultPart, Turn } from './canonical.ts';
+import type { AssistantPart, StreamEvent, TextRequest, ToolResultPart, Turn } from './canonical.ts';
 import { compact } from './read.ts';
 import type { Stage } from './stage.ts';
 
@@ -44,7 +44,7 @@ function fittingName(name: string): string {
   return `${beginning.slice(0, MAX_LENGTH - DIGITS - 1)}_${digestOf(name).slice(0, DIGITS)}`;
 }
 
-function isCall(part: AnswerPart): part is Extract<AnswerPart, { type: 'tool-call' }> {
+function isCall(part: AssistantPart): part is Extract<AssistantPart, { type: 'tool-call' }> {
   return part.type === 'tool-call';
 }
 

@@ -2,7 +2,8 @@
 import { badRequest } from '../domain/errors.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
 import type {
-  AnswerPart,
+  AssistantPart,
+  AudioPart,
   CacheBreakpoint,
   InputPart,
   TextPart,
@@ -15,8 +16,8 @@ import { JsonSizer } from './json/size.ts';
 import { compact } from './read.ts';
 
 /** The parts of all turns, and in place of tool results the parts of their content. */
-export function partsOf(turns: readonly Turn[]): (InputPart | AnswerPart)[] {
-  return turns.flatMap((turn): readonly (InputPart | AnswerPart)[] =>
+export function partsOf(turns: readonly Turn[]): (InputPart | AssistantPart)[] {
+  return turns.flatMap((turn): readonly (InputPart | AssistantPart)[] =>
     turn.role === 'tool' ? turn.parts.flatMap(({ content }) => content) : turn.parts,
   );
 }
@@ -29,7 +30,9 @@ export function hasCacheMarks(request: Marked, ttl?: CacheBreakpoint['ttl']): bo
     mark !== undefined && (ttl === undefined || mark.ttl === ttl);
   const { turns, tools } = request;
   return (
-    isMarked(request) || tools.some(isMarked) || hasPart(turns, (part) => part.type !== 'reasoning' && isMarked(part))
+    isMarked(request) ||
+    tools.some(isMarked) ||
+    hasPart(turns, (part) => part.type !== 'reasoning' && part.type !== 'audio' && isMarked(part))
   );
 }
 
@@ -172,7 +175,7 @@ export function checkArguments(turns: readonly Turn[]): void {
   }
 }
 
-function textOfArguments(part: AnswerPart): string[] {
+function textOfArguments(part: AssistantPart): string[] {
   return part.type === 'tool-call' ? [part.arguments] : [];
 }
 
@@ -188,6 +191,19 @@ export function argumentsOf(call: ToolCallPart): JsonObject {
     // Kept as text, like JSON that is not an object.
   }
   return { unreadable_arguments: call.arguments };
+}
+
+/**
+ * The text of the assistant's audio, for upstreams that do not know the audio.
+ *
+ * @throws ServiceError `bad_request` if the client did not send the text
+ */
+export function transcriptOf({ transcript = '', isInText = false }: AudioPart): TextPart {
+  if (isInText) return { type: 'text', text: '' };
+  if (transcript !== '') return { type: 'text', text: transcript };
+  throw badRequest(
+    'the model does not know the audio of an earlier answer: send what was said as the text of the message',
+  );
 }
 
 /** The text of a tool result: its text parts, joined by line breaks. */

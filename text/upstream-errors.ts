@@ -104,6 +104,7 @@ const FAILURE_BY_STATUS: Readonly<Record<number, Failure>> = {
   403: ACCESS_REFUSED,
   404: MODEL_UNKNOWN,
   408: TIMED_OUT,
+  410: MODEL_UNKNOWN,
   413: REFUSED,
   422: REFUSED,
   429: OVERLOADED,
@@ -182,6 +183,24 @@ const FAILURE_BY_CODE: Readonly<Record<string, Failure>> = {
 /** Failures behind which only the message may reveal a prompt that is too long. */
 const MAY_BE_TOO_LONG: ReadonlySet<Failure> = new Set([REFUSED, FAILED]);
 
+/**
+ * Clouds refuse a model that a route cannot have by the status and the name of an invalid request, or of a project without
+ * rights. Only the sentence tells that another route may answer.
+ */
+const FAILURE_BY_SENTENCE: readonly (readonly [sentence: RegExp, failure: Failure])[] = [
+  [/\bmodel identifier is invalid\b|\bon-demand throughput isn.t supported\b/i, MODEL_UNKNOWN],
+  [/\bis not servable in region\b|\bis in deprecation\b/i, MODEL_UNKNOWN],
+  [/\boperation does not work with the specified model\b/i, MODEL_UNKNOWN],
+  [/\bnot allowed to use Publisher Model\b|\bnot allowed from unsupported countries\b/i, ACCESS_REFUSED],
+];
+/** The rest of a longer message quotes the request. */
+const MAX_SENTENCE_LENGTH = 300;
+
+function readSentence(message: string): Failure | undefined {
+  const read = message.slice(0, MAX_SENTENCE_LENGTH);
+  return FAILURE_BY_SENTENCE.find(([sentence]) => sentence.test(read))?.[1];
+}
+
 /** Names that say less than the status, and count only when there is no status. */
 const VAGUE_CODES = new Set(['invalid_request_error']);
 
@@ -201,6 +220,7 @@ export function upstreamError(
   const known = codes.filter((code) => typeof code === 'string' && Object.hasOwn(FAILURE_BY_CODE, code)) as string[];
   const exact = known.find((code) => status === null || !VAGUE_CODES.has(code));
   const named =
+    (status === 400 ? readSentence(stringOf(vendorMessage)) : undefined) ??
     (exact === undefined ? undefined : FAILURE_BY_CODE[exact]) ??
     (status === null ? undefined : FAILURE_BY_STATUS[status]) ??
     FAILED;

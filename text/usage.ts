@@ -25,6 +25,8 @@ const OUTPUT_DETAILS = [
   'output_token_details',
 ] as const;
 const AUDIO_FIELDS = ['audio_tokens'];
+/** Of Perplexity, and of relays that report the usage of messages. */
+const WEB_SEARCH_FIELDS = ['num_search_queries', 'web_search_requests'];
 const CACHE_READ_FIELDS = [
   'cached_tokens',
   'num_cached_tokens',
@@ -60,6 +62,7 @@ export function readUsage(usage: JsonObject): Usage {
     audioInput: highest(inputDetails, AUDIO_FIELDS),
     audioCacheRead: highest(cachedDetails, AUDIO_FIELDS),
     audioOutput: highest(outputDetails, AUDIO_FIELDS),
+    webSearches: highest([usage, objectOf(usage['server_tool_use'])], WEB_SEARCH_FIELDS),
     total: countOf(usage['total_tokens']),
   });
 }

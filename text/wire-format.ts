@@ -102,12 +102,18 @@ export interface UpstreamOptions {
   readonly checkOutput?: boolean | undefined;
   /** Whether a prompt without marks of its own gets marks for the upstream's cache. */
   readonly autoCache?: boolean | undefined;
-  /** Which of `audio` and `web_search_options` to pass on, where it speaks chat completions; none by default. */
-  readonly chatFields?: readonly ('audio' | 'web_search_options')[] | undefined;
+  /** Which fields with a cost beyond tokens to pass on, where it speaks chat completions; none by default. */
+  readonly chatFields?: readonly 'web_search_options'[] | undefined;
+  /** Whether answers of the upstream may have audio, which later requests may refer to; false by default. */
+  readonly speaks?: boolean | undefined;
+  /** The most searches of the web that the upstream itself may run for the request; none by default. */
+  readonly maxWebSearches?: number | undefined;
 }
 
 /** A POST to an upstream. */
 export interface UpstreamRequest {
+  /** Without a body, in batch APIs; `POST` by default. */
+  readonly method?: 'GET';
   /** Relative to the base URL, which ends with the version: `/chat/completions` after `https://api.example.com/v1`. */
   readonly path: string;
   /** Credentials and versions; `content-type` is always JSON, and left out here. */

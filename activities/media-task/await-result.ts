@@ -3,7 +3,7 @@ import type { Task } from '../../domain/task.ts';
 import type { JobState } from '../../providers/media/adapter.ts';
 import { requestedWaitMs } from './requested-wait.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
-import { createHeartbeat, sleepWithHeartbeat } from './liveness.ts';
+import { createHeartbeat, sleepWithHeartbeat } from '../liveness.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
 import { createCostRecorder, type RecordCost } from './record-cost.ts';
 import { taskFailure } from './task-failure.ts';

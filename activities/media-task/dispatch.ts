@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { createUpstreamSubmission } from './submit-to-upstream.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
-import { whileHeartbeating } from './liveness.ts';
+import { whileHeartbeating } from '../liveness.ts';
 import { currentQueue, type RouteSteps } from './routes.ts';
 
 /** The task continues with another route, whose steps run elsewhere. */

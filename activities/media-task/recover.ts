@@ -22,7 +22,7 @@ import type { KindTraits, Recovery, SentSubmission } from '../../providers/media
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
 import { requestedWaitMs } from './requested-wait.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
-import type { Heartbeat } from './liveness.ts';
+import type { Heartbeat } from '../liveness.ts';
 import { createOutcomeRecorder } from './record-outcome.ts';
 import { renderRequestOf } from './render-request.ts';
 import { unavailableWithPossibleJob } from './task-failure.ts';

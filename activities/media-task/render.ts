@@ -6,7 +6,7 @@ import { requestedWaitMs } from './requested-wait.ts';
 import { loadTask, type MediaTaskDependencies } from './dependencies.ts';
 import type { NextRoute } from './dispatch.ts';
 import { createUpstreamSubmission, type UpstreamSubmission } from './submit-to-upstream.ts';
-import { type Heartbeat, whileHeartbeating } from './liveness.ts';
+import { type Heartbeat, whileHeartbeating } from '../liveness.ts';
 import { createCostRecorder } from './record-cost.ts';
 import { createOutcomeRecorder } from './record-outcome.ts';
 import { currentQueue } from './routes.ts';

@@ -13,7 +13,7 @@ import { inspectMedia } from '../../storage/media-inspector.ts';
 import { peek } from '../../storage/peek.ts';
 import { ObjectTooLargeError } from '../../storage/storage.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
-import type { Heartbeat } from './liveness.ts';
+import type { Heartbeat } from '../liveness.ts';
 
 /** Larger results are refused rather than stored. */
 const MAX_RESULT_BYTES = 2 * 2 ** 30;

@@ -12,7 +12,7 @@ import type { JobState } from '../../providers/media/adapter.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
 import { requestedWaitMs } from './requested-wait.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
-import { whileHeartbeating } from './liveness.ts';
+import { whileHeartbeating } from '../liveness.ts';
 import { createFileStorer, resultFaultOf, ResultFaultError, WrongFileError } from './store-files.ts';
 import { failedAttempt, taskFailure, throwIfFailed } from './task-failure.ts';
 

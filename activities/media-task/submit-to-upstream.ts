@@ -8,7 +8,7 @@ import { isTaskErrorCode } from '../../domain/errors.ts';
 import type { GeneratedMedia } from '../../domain/task.ts';
 import { NotTakenError } from '../../providers/media/outcomes.ts';
 import { loadTask, type MediaTaskDependencies } from './dependencies.ts';
-import type { Heartbeat } from './liveness.ts';
+import type { Heartbeat } from '../liveness.ts';
 import { createRecovery } from './recover.ts';
 import { type RouteSteps, stepsOf } from './routes.ts';
 import { createSubmit, type Submitted } from './submit.ts';

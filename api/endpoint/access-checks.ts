@@ -1,16 +1,12 @@
 /** Enforces the access rules of endpoints: contract 5. */
 import type { Clock } from '../../db/database-clock.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
+import { ANY_PLACES, MESSAGES_PLACES, NATIVE_PLACES } from '../../domain/credential-places.ts';
 import type { AdminRole } from '../../domain/roles.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { realtimeDisabled } from '../../domain/realtime.ts';
 import { METRICS_REFUSAL } from '../../telemetry/metrics.ts';
-import {
-  type Authentication,
-  createAuthenticator,
-  credentialOf,
-  type CredentialPlaces,
-} from '../middlewares/authenticate.ts';
+import { type Authentication, createAuthenticator, credentialOf } from '../middlewares/authenticate.ts';
 import type { RequestLimit } from '../middlewares/limit-requests.ts';
 import { requireToken } from '../middlewares/require-token.ts';
 import type { Administrator, FindAdministrator } from '../../services/people/administrator.ts';
@@ -36,11 +32,6 @@ const WRONG_ADMIN_TOKEN =
   'The admin token is wrong, revoked or expired. Send one that `genway admin-tokens create` made, or the value of ' +
   'GENWAY_ADMIN_TOKEN.';
 
-const MESSAGES: CredentialPlaces = { before: ['x-api-key'] };
-// The vendor's own clients send the last header.
-const NATIVE: CredentialPlaces = { before: ['x-native-api-key'], after: ['x-goog-api-key'], parameter: 'key' };
-const ANY: CredentialPlaces = { ...NATIVE, before: ['x-api-key', 'x-native-api-key'] };
-
 export function createAccessChecks(settings: AccessCheckSettings): AccessChecks {
   const { findCaller, findTextCaller, clock, requestLimit, findAdministrator, metricsToken, isRealtimeOffered } =
     settings;
@@ -61,10 +52,10 @@ export function createAccessChecks(settings: AccessCheckSettings): AccessChecks 
   return {
     key: checkKey,
     'create-key': keyCheck({ findCaller, clock, canBeExhausted: true }),
-    'any-key': keyCheck({ findCaller, clock, places: ANY }),
+    'any-key': keyCheck({ findCaller, clock, places: ANY_PLACES }),
     'text-key': keyCheck(text),
-    'messages-key': keyCheck({ ...text, places: MESSAGES }),
-    'native-key': keyCheck({ ...text, places: NATIVE }),
+    'messages-key': keyCheck({ ...text, places: MESSAGES_PLACES }),
+    'native-key': keyCheck({ ...text, places: NATIVE_PLACES }),
     'realtime-key': async (context) => {
       assertRealtime();
       return checkKey(context);

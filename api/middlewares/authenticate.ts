@@ -3,22 +3,13 @@ import type { Caller } from '../../db/queries/api-keys.ts';
 import { assertNotExhausted, assertUsable, keyRefusalError } from '../../domain/api-key.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { bearerTokenOf } from '../../domain/bearer-token.ts';
+import type { CredentialPlaces } from '../../domain/credential-places.ts';
 import type { Context } from '../state.ts';
 import { isRead } from './limit-requests.ts';
 import { assertAllowedAddress } from '../../services/people/allowed-address.ts';
 
 /** A longer credential cannot be one of ours and is not worth hashing. */
 const MAX_KEY_LENGTH = 256;
-
-/** Places for an API key besides `Authorization: Bearer`. */
-export interface CredentialPlaces {
-  /** Headers that take precedence over the bearer token, in lower case. */
-  readonly before?: readonly string[];
-  /** Headers that are used only without a bearer token: clients of other services fill them with placeholders. */
-  readonly after?: readonly string[];
-  /** The query parameter that is used when no header has a key. Queries are never logged. */
-  readonly parameter?: string;
-}
 
 export interface Authentication {
   /** The owner of an API key; null for an unknown key. */
@@ -44,7 +35,7 @@ export function createAuthenticator(authentication: Authentication): Authenticat
     context.state.apiKey = caller.key;
     assertUsable(caller.key, caller.account, new Date(clock.nowMs()));
     if (!canBeExhausted && !isRead(context)) assertNotExhausted(caller.key);
-    assertAllowedAddress(caller.key, context.ip, forText ? 'access_denied' : 'forbidden');
+    assertAllowedAddress(caller.key, context, forText ? 'access_denied' : 'forbidden');
     context.state.caller = caller;
     return caller;
   };

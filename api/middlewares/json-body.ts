@@ -65,7 +65,8 @@ function notJson(): Error {
   return badRequest('The body is not valid JSON. Send a valid JSON object.');
 }
 
-function requirePlainJson({ headers }: IncomingMessage): void {
+/** @throws ServiceError `bad_request` for a body that is declared as something else, or as compressed */
+export function requirePlainJson({ headers }: IncomingMessage): void {
   // Media types are case-insensitive: RFC 9110, section 8.3.1.
   const type = (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
   if (type !== '' && type !== 'application/json' && !type.endsWith('+json')) {

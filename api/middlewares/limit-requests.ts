@@ -9,15 +9,14 @@ import {
   type RequestWindow,
 } from '../../db/queries/request-windows.ts';
 import { tooManyRequests } from '../../domain/request-limit.ts';
+import { isReadRequest } from '../http-server.ts';
 import type { Context } from '../state.ts';
 
 const MAX_COUNTED_AT_ONCE = 500;
-/** The methods that change nothing. */
-const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
 /** Whether a request changes nothing and costs nothing. */
-export function isRead({ method, state }: Context): boolean {
-  return state.isRead ?? READS.has(method);
+export function isRead({ req, state }: Context): boolean {
+  return state.isRead ?? isReadRequest(req);
 }
 
 /** Requests that a key may make per minute. */

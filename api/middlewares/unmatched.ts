@@ -2,6 +2,7 @@ import type { RouterInstance } from '@koa/router';
 import { realtimeDisabled } from '../../domain/realtime.ts';
 import { methodNotAllowed, ServiceError } from '../../domain/errors.ts';
 import type { AppContext } from '../state.ts';
+import { allowOrigin } from './cross-origin.ts';
 
 const TEXT = 'Use POST /v1/chat/completions, /v1/responses or /v1/messages to generate text.';
 const HISTORY = 'Conversations are not stored: send the whole history with POST /v1/responses or /v1/chat/completions.';
@@ -10,7 +11,7 @@ const VIDEOS = 'Use POST /v1/videos/tasks or /v1/videos to create videos, with o
 const MEDIA =
   'Use POST /v1/images/tasks to create images and POST /v1/videos/tasks to create videos; GET /v1/tasks/{task_id} returns both.';
 const FILES = 'Use POST /v1/files to upload a file, and send its link in media requests.';
-const EACH = 'Batches are not supported: send each request separately.';
+const BATCHES = 'Use POST /v1/batches or POST /v1/messages/batches.';
 const MODELS = 'Models cannot be changed: use GET /v1/models to list them.';
 const SPEND = 'Use GET /v1/balance for the balance, and GET /v1/usage for the usage of each day.';
 const NATIVE = 'Use POST /v1beta/models/{model}:generateContent.';
@@ -33,7 +34,7 @@ const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
     /^\/v1\/audio\//,
     'Use POST /v1/audio/speech, /v1/audio/transcriptions or /v1/audio/translations. GET /v1/models lists the models.',
   ],
-  [/^\/v1\/(?:messages\/)?batches(?:\/|$)|:batch\w+$/, EACH],
+  [/^\/v1\/(?:messages\/)?batches(?:\/|$)|:batch\w+$/, BATCHES],
   [/^\/v1\/(?:fine_tuning|fine-tunes|trainings|evals|graders)(?:\/|$)|^\/v1(?:beta)?\/tunedModels/, MODELS],
   [
     /^\/v1\/(?:vector_stores|containers|skills)(?:\/|$)|^\/v1(?:beta)?\/fileSearchStores/,
@@ -55,6 +56,7 @@ const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
     'Use POST /v1/chat/completions: the base URL of OpenAI clients ends in /v1.',
   ],
   [/^\/(?:api\/(?:chat|generate)|completions)$/, TEXT],
+  [/\/rerank$/, 'Use POST /v1/rerank.'],
   [/\/embeddings$/, 'Use POST /v1/embeddings: the base URL of OpenAI clients ends in /v1.'],
   [/\/responses$/, 'Use POST /v1/responses: the base URL of OpenAI clients ends in /v1.'],
   [/\/messages$/, 'Use POST /v1/messages: the base URL of Anthropic clients ends before /v1.'],
@@ -63,7 +65,10 @@ const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
 
 /** The paths of realtime sessions of OpenAI's and Google's clients. */
 const REALTIME =
-  /^\/v1\/realtime(?:$|\/(?:sessions|transcription_sessions|calls)(?:\/|$))|^\/ws\/google\.ai\.generativelanguage\./;
+  /^\/v1\/realtime(?:$|\/(?:(?:sessions|transcription_sessions)(?:\/|$)|calls\/[^/]+\/[^/]+$))|^\/ws\/google\.ai\.generativelanguage\./;
+
+/** The paths that pages of other origins request. */
+const CROSS_ORIGIN = /^\/v1\/realtime\/calls(?:\/|$)/;
 
 /** A path like `/v1beta/models/{model}:countTokens` ends in a custom method. */
 const CUSTOM_METHOD = /:\w*$/;
@@ -95,6 +100,7 @@ export function unmatched(router: RouterInstance, other?: OtherAddress) {
     }
     const allowed = [...methods].toSorted().join(', ');
     if (context.method === 'OPTIONS') {
+      if (CROSS_ORIGIN.test(context.path)) allowOrigin(context, allowed);
       context.set('Allow', allowed);
       context.status = 204;
       return;

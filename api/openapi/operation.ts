@@ -6,6 +6,7 @@ import type { Answers, Content, RefusalStatus } from '../endpoint/answers.ts';
 import { describePath } from '../endpoint/path.ts';
 
 export const TAGS = {
+  Batches: 'Run thousands of text requests within a day.',
   'Media tasks': 'Create images and videos, and poll for their results.',
   Capabilities: 'Find a model by capability, read its inputs, and run the model.',
   'OpenAI media': 'Image and video tasks through the endpoints of OpenAI.',

@@ -63,6 +63,7 @@ export const HEADERS = {
   'x-ratelimit-remaining-requests': header('The same as `RateLimit-Remaining`', integer()),
   'x-ratelimit-reset-requests': header('The same as `RateLimit-Reset`, written as `12s`', text()),
   'Retry-After': header('The time to wait, in seconds, as in `retry_after_seconds`', integer()),
+  Location: header('The path of what the request created', text()),
   'Idempotent-Replayed': header('`true` if the answer repeats the first answer', text()),
 };
 
@@ -97,7 +98,7 @@ const MEANINGS: Readonly<Record<RefusalStatus, readonly [description: string, co
   404: ['The account has no such resource.', ['not_found']],
   408: ['The body arrived too slowly. Repeat the request.', ['read_request_body_failed']],
   409: [
-    'The idempotency key or reference is in use or belongs to another request, or the task can no longer be cancelled.',
+    'The idempotency key or reference is in use or belongs to another request, or the state of the task or batch does not allow the action.',
     ['idempotency_conflict', 'bad_request'],
   ],
   413: ['The body is too large.', ['read_request_body_failed']],

@@ -28,6 +28,8 @@ const chatFinishReasons: readonly ChatFinishReason[] = ['stop', 'length', 'tool_
 const stopReasons: readonly MessagesStopReason[] = ['end_turn', 'max_tokens', 'stop_sequence', 'tool_use'];
 const finishReasons: readonly FinishReasonOnWire[] = ['STOP', 'MAX_TOKENS'];
 
+const modalityCounts = arrayOf(object({ modality: oneOfTexts(['TEXT', 'AUDIO']), tokenCount: integer() }));
+
 const NATIVE_VECTOR = component('ContentEmbedding', object({ values: arrayOf({ type: 'number' }) }));
 
 const WAIT = optional(integer('The time to wait, in seconds, as in `Retry-After`'));
@@ -45,6 +47,17 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
           role: exactly('assistant'),
           content: nullable(text('The text. Empty if reasoning used all tokens')),
           reasoning_content: optional(text('The reasoning of the model, billed as output')),
+          audio: optional(
+            object(
+              {
+                id: text('The name by which later requests refer to the audio'),
+                data: text('Base64, in the requested format'),
+                transcript: text(),
+                expires_at: unixSeconds('When the model forgets the name'),
+              },
+              'The audio. Only if the request asks for audio',
+            ),
+          ),
           tool_calls: optional(
             arrayOf(
               objectOf<ChatToolCall>({
@@ -70,9 +83,15 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       completion_tokens: integer(),
       total_tokens: integer(),
       prompt_tokens_details: optional(
-        object({ cached_tokens: optional(integer()), cache_write_tokens: optional(integer()) }),
+        object({
+          cached_tokens: optional(integer()),
+          cache_write_tokens: optional(integer()),
+          audio_tokens: optional(integer()),
+        }),
       ),
-      completion_tokens_details: optional(object({ reasoning_tokens: integer() })),
+      completion_tokens_details: optional(
+        object({ reasoning_tokens: optional(integer()), audio_tokens: optional(integer()) }),
+      ),
     }),
   }),
   ResponsesResponse: object({
@@ -107,6 +126,12 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
           name: text(),
           arguments: text('The arguments as JSON'),
         }),
+        object({
+          type: exactly('web_search_call'),
+          id: text(),
+          status: text(),
+          action: optional(object({ type: exactly('search'), query: optional(text()) })),
+        }),
       ],
     }),
     usage: objectOf<ResponseUsage>({
@@ -128,6 +153,19 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
         object({ type: exactly('thinking'), thinking: text(), signature: text() }),
         object({ type: exactly('redacted_thinking'), data: text() }),
         object({ type: exactly('tool_use'), id: text(), name: text(), input: ANY_OBJECT }),
+        object({ type: exactly('server_tool_use'), id: text(), name: exactly('web_search'), input: ANY_OBJECT }),
+        object({
+          type: exactly('web_search_tool_result'),
+          tool_use_id: text(),
+          content: {
+            oneOf: [
+              arrayOf(
+                object({ type: exactly('web_search_result'), url: text(), title: text(), encrypted_content: text() }),
+              ),
+              object({ type: exactly('web_search_tool_result_error'), error_code: text() }),
+            ],
+          },
+        }),
       ],
     }),
     stop_reason: oneOfTexts(stopReasons),
@@ -144,6 +182,7 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       cache_read_input_tokens: optional(integer()),
       output_tokens: integer(),
       output_tokens_details: optional(object({ thinking_tokens: integer() })),
+      server_tool_use: optional(object({ web_search_requests: integer() }, 'The searches of the web')),
     }),
   }),
   GenerateContentResponse: object({
@@ -155,6 +194,7 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
             ...arrayOf({
               oneOf: [
                 object({ text: text() }),
+                object({ inlineData: object({ mimeType: text(), data: text('Base64') }) }),
                 object({
                   functionCall: object({ id: optional(text()), name: text(), args: ANY_OBJECT }),
                   thoughtSignature: optional(text()),
@@ -177,6 +217,8 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
         cachedContentTokenCount: optional(integer()),
         thoughtsTokenCount: optional(integer()),
         totalTokenCount: integer(),
+        promptTokensDetails: optional(modalityCounts),
+        candidatesTokensDetails: optional(modalityCounts),
       }),
       // Genway always sends it, but forwards the answers of upstreams that omit it when it is 0.
       candidatesTokenCount: optional(integer()),
@@ -198,6 +240,19 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     model: text(),
     usage: object({ prompt_tokens: integer(), total_tokens: integer() }),
   }),
+  RerankResponse: object({
+    object: exactly('list'),
+    model: text(),
+    results: arrayOf(
+      object({
+        index: integer('The position among the documents'),
+        relevance_score: { type: 'number' },
+        document: optional(object({ text: text() })),
+      }),
+    ),
+    meta: optional(object({ billed_units: object({ search_units: integer() }) })),
+    usage: optional(object({ total_tokens: integer() })),
+  }),
   Transcript: object(
     {
       text: text(),
@@ -213,7 +268,7 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   BatchEmbedContentsResponse: object({ embeddings: arrayOf(NATIVE_VECTOR) }),
   SvcError: object(
     { error: object({ message, type: exactly('svc_error'), code, retry_after_seconds: WAIT }) },
-    'The error envelope of the chat-completions, responses and native formats, and of embeddings.',
+    'The error envelope of the chat-completions, responses and native formats, and of the kinds of requests with one format.',
   ),
   MessagesError: object(
     {

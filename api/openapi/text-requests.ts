@@ -7,6 +7,7 @@ import { readRequest as readEmbeddingsRequest } from '../../text/embeddings/requ
 import { readBatchEmbedContents, readEmbedContent } from '../../text/embeddings/native.ts';
 import { readTranscription, readTranslation } from '../../text/voice/transcription.ts';
 import { READ_REQUEST as READ_NATIVE_REQUEST } from '../../text/generate-content/request-shape.ts';
+import { readRequest as readRerankRequest } from '../../text/rerank/index.ts';
 import { readRequest as readSpeechRequest } from '../../text/voice/speech.ts';
 import { REQUEST_SCHEMA as MESSAGES_REQUEST } from '../../text/messages/request-shape.ts';
 import { READ_REQUEST as READ_RESPONSES_REQUEST } from '../../text/responses/request-shape.ts';
@@ -20,6 +21,7 @@ export function textRequestSchemas(catalogue: Catalogue): Readonly<Record<string
     MessagesRequest: messagesRequest,
     MessagesCount: { ...messagesRequest, required: ['model', 'messages'] },
     EmbeddingsRequest: withModels(readEmbeddingsRequest.schema, modelOn('embeddings', catalogue)),
+    RerankRequest: withModels(readRerankRequest.schema, modelOn('rerank', catalogue)),
     SpeechRequest: withModels(readSpeechRequest.schema, modelOn('speech', catalogue)),
     TranscriptionForm: withFile(withModels(readTranscription.schema, modelOn('transcriptions', catalogue))),
     TranslationForm: withFile(withModels(readTranslation.schema, modelOn('translations', catalogue))),

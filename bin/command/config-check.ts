@@ -9,6 +9,7 @@ import { PriceList, type PriceRules } from '../../domain/price-list.ts';
 import { UPSTREAM_FORMAT_NAMES, type UpstreamFormatName } from '../../domain/wire-format-name.ts';
 import { knownUpstreams } from '../../providers/check-routes.ts';
 import { type RetiredModel, type Probe, probeUpstreams } from '../../providers/probe.ts';
+import { AUTH_KEY } from '../../providers/credentials/settings.ts';
 import type { Upstreams } from '../../providers/upstreams.ts';
 import { checkFiles, configuredPaths, type FilePaths, sortPaths } from '../parts/operator-files.ts';
 import { simulatedUpstreams } from '../parts/providers.ts';
@@ -21,8 +22,11 @@ const PROBE_TIMEOUT_MS = 10_000;
 const listSchema = Joi.object<PriceRules & { readonly id: string }>({
   id: Joi.string().required(),
   factor: Joi.string().required(),
+  batchFactor: Joi.string().allow(null),
   rules: Joi.array().required(),
-}).unknown();
+})
+  .rename('batch_factor', 'batchFactor')
+  .unknown();
 
 interface CheckOptions {
   /** Whether to probe the upstreams as well, and to check the price lists of customers. */
@@ -42,7 +46,7 @@ export async function checkConfig(
 ): Promise<number> {
   const paths = pathsFor(config, files);
   const simulated = files.length === 0 && paths.upstreams === null ? simulatedUpstreams(config) : null;
-  const { catalogue, upstreams, findings } = checkFiles(paths, simulated && knownUpstreams(simulated));
+  const { catalogue, upstreams, findings } = checkFiles(config, paths, simulated && knownUpstreams(simulated));
   const areCompared = paths.catalogue !== null && (paths.upstreams !== null || simulated !== null);
   const reachable = upstreams ?? simulated;
   const probes = online && reachable ? await probe(reachable, catalogue) : [];
@@ -105,14 +109,15 @@ function probe(upstreams: Upstreams, catalogue: Catalogue | null): Promise<reado
 }
 
 const VERDICTS: Readonly<Record<Probe['verdict'], string>> = {
-  accepted: 'answers, and accepts the key',
-  unclear: 'answers, but does not show whether it accepts the key',
-  refused: 'refuses the key',
-  unreachable: 'cannot be reached with the key',
+  accepted: 'answers, and accepts',
+  unclear: 'answers, but does not show whether it accepts',
+  refused: 'refuses',
+  unreachable: 'cannot be reached with',
 };
 
 function describeProbe({ upstream, address, key, verdict, detail }: Probe): string {
-  return `${upstream}: ${address} ${VERDICTS[verdict]} …${key} (${detail})`;
+  const credential = key === null ? `the credentials of "${AUTH_KEY}"` : `the key …${key}`;
+  return `${upstream}: ${address} ${VERDICTS[verdict]} ${credential} (${detail})`;
 }
 
 function describeRetired({ upstream }: Probe) {
@@ -130,11 +135,15 @@ function isBad({ verdict, retiredModels }: Probe): boolean {
 export function pathsFor(config: FilesConfig, files: readonly string[]): FilePaths {
   const configured = configuredPaths(config);
   if (files.length === 0) return configured;
-  return sortPaths(files, { catalogue: config.catalogueFile ?? null, upstreams: configured.upstreams });
+  return sortPaths(config, files, { ...configured, catalogue: config.catalogueFile ?? null });
 }
 
-function summary({ catalogue, upstreams }: FilePaths, findings: readonly Finding[], areCompared: boolean): string {
-  const names = [catalogue, upstreams].filter((name) => name !== null).join(' and ');
+function summary(
+  { catalogue, upstreams, site }: FilePaths,
+  findings: readonly Finding[],
+  areCompared: boolean,
+): string {
+  const names = [catalogue, upstreams, site].filter((name) => name !== null).join(' and ');
   const errors = findings.filter(({ severity }) => severity === 'error').length;
   const result =
     findings.length === 0

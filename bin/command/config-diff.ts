@@ -70,7 +70,7 @@ export async function compareWithCurrent(
 }
 
 function readOffer(config: FilesConfig, files: readonly string[]): Offer {
-  const { catalogue, findings } = checkFiles(pathsFor(config, files), null);
+  const { catalogue, findings } = checkFiles(config, pathsFor(config, files), null);
   const errors = findings.filter(({ severity }) => severity === 'error');
   if (errors.length > 0) throw new CommandError(['The files have mistakes:', ...writeFindings(errors)].join('\n  '));
   if (!catalogue) throw new CommandError('Name a catalogue, or set GENWAY_CATALOGUE.');

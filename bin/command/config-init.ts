@@ -16,6 +16,8 @@ const LISTS = [
   ['media', 'videos'],
   ['media', 'images'],
   ['text', 'families'],
+  ['text', 'voice'],
+  ['text', 'realtime'],
 ] as const;
 
 /**
@@ -64,7 +66,7 @@ function providersOf(model: unknown): readonly string[] {
   return Array.isArray(routes) ? routes.map((one: unknown) => String(isObject(one) ? one['provider'] : '')) : [];
 }
 
-/** Removes the models of other vendors, and the part of the catalogue if no model is left in it. */
+/** Removes the models of other vendors, a list without models, and the part of the catalogue without any. */
 function keepModelsOf(vendors: readonly string[], catalogue: Document, path: readonly [string, string]): void {
   const list = catalogue.getIn(path);
   if (!isSeq(list)) return;
@@ -73,11 +75,11 @@ function keepModelsOf(vendors: readonly string[], catalogue: Document, path: rea
   if (!isKept[0]) list.commentBefore = null;
   list.items = list.items.filter((_, index) => isKept[index]);
   if (list.items.length > 0) return;
-  const [part] = path;
+  const [part, name] = path;
   catalogue.deleteIn(path);
   const rest = catalogue.get(part);
   // Without families, the rest of the text part is useless.
-  if (part === 'text' || (isMap(rest) && rest.items.length === 0)) catalogue.delete(part);
+  if (name === 'families' || (isMap(rest) && rest.items.length === 0)) catalogue.delete(part);
 }
 
 /** A reference to a variable in the operator's files. */
@@ -96,7 +98,7 @@ function upstreamsOf(vendors: readonly string[]): object {
   }));
   const text = Object.entries(TEXT_VENDORS)
     .filter(([name]) => vendors.includes(name))
-    .map(([name, base_url]) => ({ name, base_url, api_key: variable(name, 'API_KEY') }));
+    .map(([name, entryOf]) => ({ name, ...entryOf((word) => variable(name, word)) }));
   return { ...(media.length > 0 && { media }), ...(text.length > 0 && { text }) };
 }
 

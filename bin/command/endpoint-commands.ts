@@ -5,7 +5,9 @@ import type { EndpointCommand } from './endpoint-command.ts';
 export const GROUPS: Readonly<Record<string, string>> = {
   accounts: 'accounts and their balances',
   keys: 'API keys',
+  'account-budgets': 'budgets of accounts and of groups of their models',
   budgets: 'budgets of the end users whom text requests name',
+  batches: 'batches of text requests of all accounts',
   tasks: 'media tasks of all accounts',
   webhooks: 'webhook endpoints of customers, and their deliveries',
   upstreams: 'vendors behind the models',
@@ -15,6 +17,8 @@ export const GROUPS: Readonly<Record<string, string>> = {
   reconciliations: 'the reports of reconciliations',
   'admin-tokens': 'tokens for administration, each with a name and a role',
   'price-lists': 'price lists of customers, which replace the prices of the catalogue',
+  'gift-codes': 'gift codes, issued in batches',
+  registrations: 'registrations of strangers, and blocks',
   users: 'people who sign in to the console',
 };
 
@@ -36,6 +40,7 @@ export const ENDPOINT_COMMANDS: readonly EndpointCommand[] = [
   ['accounts top-up <account_id> <amount_usd>', 'topUp'],
   ['accounts adjust <account_id> <amount_usd>', 'adjust'],
   ['accounts grant-promo <account_id> <amount_usd>', 'grantPromo'],
+  ['accounts plan <account_id>', 'getAccountPlan'],
   ['accounts price <account_id>', 'setPriceList'],
   [
     'accounts promo <account_id>',
@@ -67,7 +72,7 @@ export const ENDPOINT_COMMANDS: readonly EndpointCommand[] = [
   [
     'accounts requests <account_id>',
     'listTextRequestsOfAccount',
-    'id model format upstream outcome input_tokens cache_read_tokens output_tokens charged_usd estimated latency_ms',
+    'id model format upstream outcome input_tokens cache_read_tokens output_tokens charged_usd estimated latency_ms batch_id',
   ],
 
   ['keys create <account_id>', 'createKey'],
@@ -77,6 +82,14 @@ export const ENDPOINT_COMMANDS: readonly EndpointCommand[] = [
   ['keys rotate <key_id>', 'rotateKey'],
   ['keys delete <key_id>', 'deleteKey'],
 
+  ['account-budgets set <account_id>', 'setAccountBudget'],
+  [
+    'account-budgets list <account_id>',
+    'listAccountBudgets',
+    'id models usage_limit_usd limit_period used_of_limit_usd is_ceiling renews_at',
+  ],
+  ['account-budgets delete <account_budget_id>', 'deleteAccountBudget'],
+
   ['budgets set <account_id>', 'setEndUserBudget'],
   [
     'budgets list <account_id>',
@@ -84,6 +97,18 @@ export const ENDPOINT_COMMANDS: readonly EndpointCommand[] = [
     'id end_user usage_limit_usd limit_period used_of_limit_usd renews_at',
   ],
   ['budgets delete <budget_id>', 'deleteEndUserBudget'],
+
+  [
+    'batches list',
+    'listAllBatches',
+    'id account_id endpoint status paused_reason request_counts.total request_counts.completed charged_usd created_at',
+  ],
+  ['batches show <batch_id>', 'getAnyBatch'],
+  ['batches explain <batch_id>', 'explainBatch'],
+  ['batches cancel <batch_id>', 'cancelAnyBatch'],
+  ['batches pause <batch_id>', 'pauseBatch'],
+  ['batches resume <batch_id>', 'resumeBatch'],
+  ['batches retry <batch_id>', 'retryBatch'],
 
   [
     'tasks list',
@@ -124,6 +149,16 @@ export const ENDPOINT_COMMANDS: readonly EndpointCommand[] = [
   ['price-lists change <price_list>', 'changePriceList'],
   ['price-lists versions <price_list>', 'listPriceListVersions', 'version valid_from factor author reason created_at'],
 
+  ['gift-codes issue <label>', 'issueGifts'],
+  [
+    'gift-codes list',
+    'listGiftBatches',
+    'id label status kind amount_usd count redeemed_count issued_usd redeemed_usd open_usd expired_usd withdrawn_usd expires_at',
+  ],
+  ['gift-codes show <gift_batch_id>', 'getGiftBatch'],
+  ['gift-codes redeemed <gift_batch_id>', 'listRedeemedGifts', 'redeemed_at id account_id credit_id'],
+  ['gift-codes withdraw <gift_batch_id>', 'withdrawGifts'],
+
   ['config show', 'getConfiguration'],
   ['config history', 'listConfigurationRecords', 'created_at process catalogue_version digest refusal'],
   ['config apply', 'applyConfiguration'],
@@ -150,6 +185,17 @@ export const ENDPOINT_COMMANDS: readonly EndpointCommand[] = [
     'id status findings_total requested_by created_at finished_at',
     'default',
   ],
+
+  [
+    'registrations list',
+    'listRegistrations',
+    'created_at email network source state state_reason signup_credit account_id id',
+  ],
+  ['registrations approve <registration_id>', 'approveRegistration'],
+  ['registrations reject <registration_id>', 'rejectRegistration'],
+  ['registrations block <block_kind> <value>', 'blockRegistrations'],
+  ['registrations blocks', 'listRegistrationBlocks', 'id block_kind value author reason created_at'],
+  ['registrations unblock <registration_block_id>', 'liftRegistrationBlock'],
 
   ['admin-tokens create <name>', 'createAdminToken'],
   ['admin-tokens list', 'listAdminTokens', 'id name role hint created_by created_at expires_at last_used_at'],

@@ -67,7 +67,8 @@ export class ActiveConfiguration {
    */
   preview(digest: string): ConfigurationPreview | null {
     if (digest === this.#current.digest) return null;
-    const { catalogue, findings } = checkFiles(configuredPaths(this.#options.config), null);
+    const { config } = this.#options;
+    const { catalogue, findings } = checkFiles(config, configuredPaths(config), null);
     if (catalogue === null || findings.some(({ severity }) => severity === 'error')) return null;
     const changes = compareOffers(offerOf(this.files.catalogue), offerOf(catalogue));
     return { catalogueVersion: catalogue.version, changes };

@@ -2,6 +2,7 @@
 import { Client, Connection } from '@temporalio/client';
 import type { Logger } from 'pino';
 import type { AppDependencies, AppSettings } from '../../api/services.ts';
+import { type BatchStarter, createBatchStarter } from '../../services/batches/batch-starter.ts';
 import { createDeliveryStarter, type DeliveryStarter } from '../../services/webhooks/delivery-starter.ts';
 import { createJobAnnouncer } from '../../services/tasks/job-announcer.ts';
 import { createReconciliationStarter } from '../../services/operations/reconciliation-starter.ts';
@@ -21,10 +22,10 @@ import { watchPool } from '../../telemetry/database-gauges.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
 import { createGuardedClient } from '../../providers/guard/address-guard.ts';
-import { createOpenIdProvider } from '../../services/people/openid-provider.ts';
 import { watchOperatorFiles, type WatchedFiles } from './watch-operator-files.ts';
 import { openCallbackReaders } from './providers.ts';
 import { openStorage } from './storage.ts';
+import { taskLimits } from './task-limits.ts';
 import { READS_PER_MINUTE, UPLOAD_LIMITS } from '../../domain/policy.ts';
 import { connectionOptions } from '../../services/tasks/temporal-connection.ts';
 
@@ -39,6 +40,7 @@ export interface HttpProcess {
   /** Null if the operator has not configured payment pages. */
   readonly checkout: CheckoutPages | null;
   readonly deliveryStarter: DeliveryStarter;
+  readonly batchStarter: BatchStarter;
   /**
    * Prepares the process before it serves.
    *
@@ -83,11 +85,9 @@ export async function openHttpProcess(
     ...reporting,
     clock,
     catalogue: () => files.current().catalogue,
+    site: () => files.current().site,
     configuration: files,
     models,
-    openIdProvider: config.openId
-      ? createOpenIdProvider({ ...config.openId, redirectUri: `${config.api.publicUrl}/console/sign-in/callback` })
-      : null,
     encryption,
     starter,
     workflows: createWorkflowAccess(client),
@@ -106,7 +106,7 @@ export async function openHttpProcess(
     files,
     dependencies,
     checkout,
-    deliveryStarter: createDeliveryStarter({ client, database, log }),
+    ...createStarters({ client, database, log }),
     ready: async () => {
       await checkSecrets(database, { encryption, keyPeppers: config.secrets.keyPeppers });
       await files.confirmStart();
@@ -124,6 +124,14 @@ export async function openHttpProcess(
       await tracing.close();
     },
   };
+}
+
+function createStarters(parts: {
+  readonly client: Client;
+  readonly database: Database;
+  readonly log: Logger;
+}): Pick<HttpProcess, 'deliveryStarter' | 'batchStarter'> {
+  return { deliveryStarter: createDeliveryStarter(parts), batchStarter: createBatchStarter(parts) };
 }
 
 /** Opens the connections for long-running statements. */
@@ -155,6 +163,7 @@ function settingsOf(config: Config, checkout: CheckoutPages | null): AppSettings
   return {
     checkout,
     publicUrl: config.api.publicUrl,
+    webhookScheduleMs: config.webhooks.scheduleMs,
     canSendMail: config.mail !== undefined,
     adminTokens: config.secrets.adminTokens,
     metricsToken: config.secrets.metricsToken,
@@ -164,7 +173,7 @@ function settingsOf(config: Config, checkout: CheckoutPages | null): AppSettings
     topUpUrl: config.payments.topUpUrl ?? null,
     requestLimits: { requestsPerMinute: config.limits.requestsPerMinute, readsPerMinute: READS_PER_MINUTE },
     uploads: UPLOAD_LIMITS,
-    tasks: { deadlineMs: config.tasks.deadlineMs, concurrentTasks: config.limits.concurrentTasks },
+    tasks: taskLimits(config),
     trustedProxies: config.edge.trustedProxies,
     allowPrivateAddresses: config.edge.allowPrivateAddresses,
     rejectedUserAgents: config.edge.rejectedUserAgents,

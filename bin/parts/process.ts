@@ -1,6 +1,6 @@
 /** Shared by all processes of Genway: logging and orderly shutdown. */
 import { inspect } from 'node:util';
-import { pino, type Logger } from 'pino';
+import { type DestinationStream, pino, type Logger } from 'pino';
 import type { Config } from '../../config.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
 import { collapseRepeatedErrors } from './outages.ts';
@@ -8,9 +8,17 @@ import { collapseRepeatedErrors } from './outages.ts';
 /** How long a stopping process waits for an unavailable database, to record what it has delivered. */
 export const RECORDING_MS = 30_000;
 
-/** Creates a structured log on standard output that redacts credentials. */
-export function createLog(name: string, config: Pick<Config, 'logLevel'>): Logger {
-  return pino({
+/** All parts of a process, without its signals and its exit. */
+export interface RunningParts {
+  /** How long `stop` may take. */
+  readonly graceMs: number;
+  /** Finishes the work in progress and closes all connections; called once. */
+  readonly stop: () => Promise<void>;
+}
+
+/** Creates a structured log that redacts credentials. @param destination standard output by default */
+export function createLog(name: string, config: Pick<Config, 'logLevel'>, destination?: DestinationStream): Logger {
+  const options = {
     name,
     level: config.logLevel,
     hooks: collapseRepeatedErrors(),
@@ -23,7 +31,8 @@ export function createLog(name: string, config: Pick<Config, 'logLevel'>): Logge
       'headers.authorization',
       'headers["x-api-key"]',
     ],
-  });
+  };
+  return destination ? pino(options, destination) : pino(options);
 }
 
 /** Makes a process that dies print the reason: a sentence if the operator has to fix something. */

@@ -111,7 +111,7 @@ function openEach(config: Config, optionsOf: (name: string) => MediaUpstreamOpti
 function simulatedMedia(simulator: FilesConfig['simulator']): readonly LimitedMediaUpstream[] {
   const common = {
     credential: { apiKey: simulator.key },
-    callbackSecret: simulator.key,
+    callbackSecret: simulator.callbackSecret,
     addresses: {},
     onUnknown: 'give_up',
     poll: null,

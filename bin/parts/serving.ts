@@ -1,19 +1,24 @@
 /** Starts the parts of a process that answers clients. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
 import { createOverload } from '../../api/overload.ts';
+import { recordLiveOverload } from '../../db/queries/live-overload.ts';
 import type { Config } from '../../config.ts';
 import type { RunningServer } from '../../api/http-server.ts';
 import { openTracing } from '../../telemetry/open-tracing.ts';
 import { startWithRetries } from './start-with-retries.ts';
 import { warnOfPlainHttp } from './plain-http.ts';
-import { createLog } from './process.ts';
 import { openText } from './text.ts';
 import { watchDatabase } from './watch-database.ts';
 import { openHttpProcess } from './http-process.ts';
 
-/** @param cutoffMs the time limit of text requests without streaming; null for none */
-export async function openServing(kind: 'api' | 'text', config: Config, cutoffMs: number | null) {
-  const log = createLog(kind, config);
+interface ServingOptions {
+  readonly log: Logger;
+  /** The time limit of text requests without streaming; null for none. */
+  readonly cutoffMs: number | null;
+}
+
+export async function openServing(kind: 'api' | 'text', config: Config, { log, cutoffMs }: ServingOptions) {
   const tracing = await openTracing(kind, config.tracing);
   warnOfPlainHttp(config, log);
   const web = await openHttpProcess(kind, config, log, tracing);
@@ -33,7 +38,10 @@ export async function openServing(kind: 'api' | 'text', config: Config, cutoffMs
     server.endConnections();
     await sleep(config.drainMs);
   }
-  const overload = createOverload(web.dependencies.metrics);
+  const overload = createOverload(web.dependencies.metrics, {
+    // Without effect on live requests if the database does not answer.
+    onRefusal: () => void recordLiveOverload(web.dependencies.database).catch(() => undefined),
+  });
   const dependencies = {
     ...web.dependencies,
     overload,
@@ -42,5 +50,5 @@ export async function openServing(kind: 'api' | 'text', config: Config, cutoffMs
     text: text.service,
     upstreams: text.upstreams,
   };
-  return { log, tracing, web, text, watch, dependencies, drain };
+  return { tracing, web, text, watch, dependencies, drain };
 }

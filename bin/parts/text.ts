@@ -1,9 +1,10 @@
-/** The text service, which runs in the api process and in the text process. */
+/** The text service, which runs in the api, text and worker processes. */
 import type { HttpProcess, HttpDependencies } from './http-process.ts';
 import { createTextBilling, type TextBillingService } from '../../db/text-money/create-billing.ts';
 import { observeUpstreams } from '../../services/text/observe-upstreams.ts';
 import { vendorOf } from '../../services/operations/media-circuits.ts';
 import { startUpstreamControl, type UpstreamControl } from '../../services/operations/upstream-control.ts';
+import { openSearch } from '../../providers/search/open-search.ts';
 import { createResponseStore } from '../../services/text/stored-responses.ts';
 import { createTextService, type TextService } from '../../services/text/text-service.ts';
 import type { Config } from '../../config.ts';
@@ -36,10 +37,19 @@ const STALL_MS = 60_000;
  */
 export const READ_ON_MS = 50_000_000;
 
+/** The parts of a process that text needs. */
+export interface TextParts {
+  readonly files: Pick<HttpProcess['files'], 'current' | 'onChange'>;
+  readonly dependencies: Pick<
+    HttpDependencies,
+    'database' | 'clock' | 'catalogue' | 'models' | 'encryption' | 'log' | 'metrics' | 'tracing'
+  >;
+}
+
 /** @param cutoffMs the time limit of requests without streaming; null for none */
 export function openText(
   config: Config,
-  { files, dependencies }: Pick<HttpProcess, 'files' | 'dependencies'>,
+  { files, dependencies }: TextParts,
   cutoffMs: number | null,
   billing: TextBillingService = openBilling(config, dependencies),
 ): Text {
@@ -66,6 +76,7 @@ export function openText(
     assertEnabled: (model) => models.assertEnabled(model),
     billing,
     responses,
+    search: config.search ? openSearch(config.search) : null,
     encryption,
     clock,
     log,
@@ -94,6 +105,9 @@ function restsOf(control: UpstreamControl): { upstream: string; model: string; c
     .flatMap(({ name: upstream, model, cause }) => (cause === null ? [] : [{ upstream, model, cause }]));
 }
 
-function openBilling(config: Config, { database, catalogue, log, metrics }: HttpDependencies): TextBillingService {
+function openBilling(
+  config: Config,
+  { database, catalogue, log, metrics }: TextParts['dependencies'],
+): TextBillingService {
   return createTextBilling({ database, databaseUrl: config.database.url, catalogue: catalogue(), log, metrics });
 }

@@ -106,7 +106,7 @@ export function warmUpBilling(): TextBilling {
     metrics: { usageClamped: () => {}, textPossiblyLost: () => {}, textUnsettled: () => {} },
     log: pino({ level: 'silent' }),
     allowances: {
-      hold: () => ({ refusal: null, amount: parseUsd(1), window: null, settle: async () => {} }),
+      hold: () => ({ refusal: null, amount: parseUsd(1), window: null, settle: async () => {}, release: () => {} }),
     },
   };
   return { hold: (charge) => holdText(charge, ledger) };

@@ -43,7 +43,8 @@ export function watchOperatorFiles(options: WatchOptions): WatchedFiles {
   const { config, log, registry, pauseMs = PAUSE_MS } = options;
   const active = new ActiveConfiguration(options);
   let seen = '';
-  let previous: Promise<void> = digestOf(config).then((digest) => active.setInitialDigest(digest));
+  const digestNow = (): Promise<string> => digestOf(config, active.files);
+  let previous: Promise<void> = digestNow().then((digest) => active.setInitialDigest(digest));
 
   /** Runs one piece of work after another: a signal may arrive during a check. */
   function inOrder(work: () => Promise<void>): Promise<void> {
@@ -54,13 +55,13 @@ export function watchOperatorFiles(options: WatchOptions): WatchedFiles {
 
   /** Applies changed files once they are the same in two checks: a file may still be written. */
   async function check(): Promise<void> {
-    const digest = await digestOf(config);
+    const digest = await digestNow();
     const isSettled = digest === seen;
     seen = digest;
     if (isSettled && !active.hasRefused(digest)) await active.apply(digest).catch(unlessRefused);
   }
 
-  const apply = (): Promise<void> => inOrder(async () => active.apply(await digestOf(config)));
+  const apply = (): Promise<void> => inOrder(async () => active.apply(await digestNow()));
   const onSignal = (): void => void apply().catch((error: unknown) => log.debug({ err: error }, 'nothing was applied'));
   process.on('SIGHUP', onSignal);
   const watch = repeat(() => inOrder(check), {
@@ -77,7 +78,7 @@ export function watchOperatorFiles(options: WatchOptions): WatchedFiles {
     onChange: (listener) => active.onChange(listener),
     confirmStart: () => inOrder(() => active.confirmStart()),
     show: () => active.state,
-    preview: async () => active.preview(await digestOf(config)),
+    preview: async () => active.preview(await digestNow()),
     apply,
     stop: () => {
       process.off('SIGHUP', onSignal);
@@ -91,10 +92,10 @@ function unlessRefused(error: unknown): void {
 }
 
 /** The digest of the files' content; a file that cannot be read counts as empty. */
-async function digestOf(config: FilesConfig): Promise<string> {
-  const { catalogue, upstreams } = configuredPaths(config);
+async function digestOf(config: FilesConfig, { site: { files } }: OperatorFiles): Promise<string> {
+  const { catalogue, upstreams, site } = configuredPaths(config);
   const hash = createHash('sha256');
-  for (const path of [catalogue, upstreams]) {
+  for (const path of [catalogue, upstreams, site, ...files]) {
     const text = path === null ? '' : await readFile(path).catch(() => '');
     hash.update(createHash('sha256').update(text).digest());
   }

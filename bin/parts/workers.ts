@@ -1,5 +1,6 @@
 /** The workers of a worker process: one for each task queue, each with its own slots. */
 import type { WorkerOptions } from '@temporalio/worker';
+import type { BatchActivities } from '../../activities/batch.ts';
 import type { MediaTaskActivities } from '../../activities/media-task/media-task.ts';
 import type { ReconciliationActivities } from '../../activities/reconciliation.ts';
 import type { SweepActivities } from '../../activities/sweep.ts';
@@ -13,6 +14,7 @@ export interface WorkerActivities {
   readonly webhooks: WebhookDeliveryActivities;
   readonly reconciliation: ReconciliationActivities;
   readonly sweep: SweepActivities;
+  readonly batches: BatchActivities;
 }
 
 export type WorkerSettings = Omit<WorkerOptions, 'connection' | 'namespace'>;
@@ -30,6 +32,8 @@ export interface ShutdownGrace {
 const MEDIA_SLOTS = 2_000;
 /** Fewer, because each render keeps its files in memory. */
 const RENDER_SLOTS = 100;
+/** Each runs many lines at once, so a few keep a core busy. */
+const BATCH_SLOTS = 4;
 /** Enough to keep a core busy. Further workflow tasks wait in Temporal, which serves accounts fairly. */
 const WORKFLOW_SLOTS = 20;
 
@@ -82,6 +86,18 @@ export function workerSettings(
       activities: { ...activities.reconciliation, ...activities.sweep },
       // One for a reconciliation, which reads the whole ledger, and one for the sweep.
       maxConcurrentActivityTaskExecutions: 2,
+    },
+    {
+      ...quickly,
+      taskQueue: TASK_QUEUES.batches,
+      activities: activities.batches,
+      maxConcurrentActivityTaskExecutions: BATCH_SLOTS,
+    },
+    {
+      ...quickly,
+      taskQueue: TASK_QUEUES.waitingBatches,
+      activities: activities.batches,
+      maxConcurrentActivityTaskExecutions: 1_000,
     },
   ];
 }

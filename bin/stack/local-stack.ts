@@ -86,6 +86,7 @@ export function createLocalStack(config: StackConfig, write: (line: string) => v
       GENWAY_ADMIN_TOKEN: config.secrets.adminToken ?? secrets.adminToken,
       GENWAY_SELLER: config.seller,
       GENWAY_MODERATION_URL: config.moderationUrl,
+      ...(config.searchUrl !== undefined && { GENWAY_SEARCH: config.searchUrl }),
       GENWAY_KEY_PEPPER: config.secrets.keyPepper ?? secrets.keyPepper,
       GENWAY_ENCRYPTION_KEY: config.secrets.encryptionKey ?? secrets.encryptionKey,
       GENWAY_DRAIN_S: '0.01',

@@ -17,6 +17,8 @@ import { formatText } from './format.ts';
 /** The types that the packages export. The tool also writes the types to which these refer. */
 const ROOTS = [
   'Task',
+  'Batch',
+  'CreateBatch',
   'UploadedFile',
   'DeletedFile',
   'Model',
@@ -40,6 +42,7 @@ const ROOTS = [
   'ResponsesResponse',
   'Message',
   'GenerateContentResponse',
+  'RerankResponse',
 ];
 export const TYPESCRIPT_FILE = join(import.meta.dirname, '../../clients/typescript/src/types.ts');
 const PYTHON_FOLDER = join(import.meta.dirname, '../../clients/python/src/genway');

@@ -24,11 +24,13 @@ const LICENCES: ReadonlySet<string> = new Set([
   'BSD-2-Clause',
   'BSD-3-Clause',
   'CC-BY-4.0',
+  'CC0-1.0',
   'ISC',
   'MIT',
   'MIT-0',
   // Fonts with this licence may be passed on with a program, but not sold by themselves.
   'OFL-1.1',
+  'PSF-2.0',
   'Unlicense',
 ]);
 /** Packages whose package.json names no licence, with the licence in their file LICENSE. */

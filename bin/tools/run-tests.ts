@@ -12,7 +12,7 @@
  * The run always ends: it names and kills a process that reports nothing for `--silence-s=S`, and kills everything
  * after `--limit-s=S`.
  */
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startProcess, type RunningProcess } from '../stack/child-process.ts';
@@ -33,12 +33,12 @@ const RUN_LIMIT_S = 75 * 60;
 /** Longer than any test or hook may take. */
 const SILENCE_LIMIT_S = 12 * 60;
 const CHECKS_PER_LIMIT = 20;
-const CPU_SAMPLES_MS = 500;
+const CPU_SAMPLES_MS = 1_000;
 const RUN_OPTION = /^--(all|unit|limit-s|silence-s)(?:=(.+))?$/;
 const TEST_FOLDER = 'test';
 const SLOW_TEST = '.slow.test.ts';
-/** Tests with a stack wait for half of their time. With more jobs, tests would time out because the machine is slow. */
-const MORE_JOBS_THAN_CORES = 2;
+/** Tests wait for a quarter of their time. With more jobs, tests would time out because the machine is slow. */
+const MORE_JOBS_THAN_CORES = 3;
 /** Long files start first, so that no process is left with a long file while the others are idle. */
 const LONG_TESTS = [
   'test/lab/drill/drill.',
@@ -47,6 +47,7 @@ const LONG_TESTS = [
   'test/console/every-page',
   'test/source',
   'test/console/browser',
+  'test/console/attacks',
   'test/bin/',
   'test/workflows/',
 ];
@@ -151,8 +152,6 @@ async function runMocha(
       mocha,
       '--parallel',
       `--jobs=${jobs}`,
-      // Open handles after the last test must not keep the run from ending.
-      '--exit',
       `--reporter-option=rules=${rulesPage}`,
       ...(process.stdout.isTTY ? ['--color'] : []),
       ...args,
@@ -185,6 +184,14 @@ function parseArguments(given: readonly string[]) {
   const args = given.slice(settings.size);
   const firstOption = args.findIndex((word) => word.startsWith('-'));
   const paths = firstOption === -1 ? args : args.slice(0, firstOption);
+  const options = args.slice(paths.length);
+  const late = options.find((word) => word.includes('/') && existsSync(word));
+  if (late !== undefined) {
+    throw new Error(
+      `${late} comes after ${options[0]}, so the run would not be limited to it. Put options of the run first (--all, ` +
+        `--unit, --limit-s=S, --silence-s=S), then files and folders, then options for mocha.`,
+    );
+  }
   const named = new Set((paths.length > 0 ? paths : [TEST_FOLDER]).flatMap(testFiles));
   const isAll = settings.has('all');
   const omitted = [...named].filter((file) => file.endsWith(SLOW_TEST) && !isAll && !paths.includes(file));
@@ -196,7 +203,7 @@ function parseArguments(given: readonly string[]) {
     files: files.sort((one, other) => rank(one) - rank(other)),
     omitted,
     isAll,
-    options: args.slice(paths.length),
+    options,
     limitS: Number(settings.get('limit-s') ?? RUN_LIMIT_S),
     silenceS: Number(settings.get('silence-s') ?? SILENCE_LIMIT_S),
   };

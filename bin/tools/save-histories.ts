@@ -13,7 +13,8 @@ import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { waitUntil } from '../stack/wait-until.ts';
 import { TASK_QUEUES } from '../../domain/task-queues.ts';
 import { stopTestServices } from '../../test/support/services.ts';
-import { startTestStack, type TestStack } from '../../test/support/stack.ts';
+import { createBatch, createBatchOf, readBatch } from '../../test/support/batches.ts';
+import { call, startTestStack, type TestStack } from '../../test/support/stack.ts';
 import { createTask, taskWhen, taskWhenFinal } from '../../test/support/tasks.ts';
 import { finishedVendorTask } from '../../test/support/vendors.ts';
 import { type RecordingReceiver, startRecordingReceiver } from '../../test/support/receiver.ts';
@@ -59,6 +60,9 @@ const PATHS: Readonly<Record<string, RunPath>> = {
   'delivery-of-a-task': deliveryOfATask,
   'delivery-asked-for-again': deliveryAskedForAgain,
   'delivery-that-has-to-wait': deliveryThatHasToWait,
+  'batch-completed': batchCompleted,
+  'batch-that-waits-for-money': batchThatWaitsForMoney,
+  'batch-of-tasks': batchOfTasks,
 };
 
 /** With the models and the upstreams of test/fixtures/routes. */
@@ -132,6 +136,33 @@ async function finalTask(stack: TestStack, apiKey: string, prompt: string): Prom
 
 async function directedTask({ stack, apiKey }: Path, directive: string): Promise<string> {
   return finalTask(stack, apiKey, `x [sim:${directive}]`);
+}
+
+async function batchCompleted({ stack, apiKey }: Path): Promise<string> {
+  return (await createBatch(stack, apiKey, ['one', 'two'])).id;
+}
+
+async function batchOfTasks({ stack, apiKey }: Path): Promise<string> {
+  const body = { model: 'vidone-3.0', prompt: 'A lighthouse', duration: 5 };
+  return (await createBatchOf(stack, apiKey, '/v1/videos/tasks', [body])).id;
+}
+
+async function batchThatWaitsForMoney({ stack }: Path): Promise<string> {
+  const { apiKey, accountId } = await stack.createAccount({ fundedUsd: 0.000_001 });
+  const { id } = await createBatch(stack, apiKey, ['one', 'two']);
+  await waitUntil(
+    async () => {
+      const { paused_reason: reason } = await readBatch(stack, apiKey, id);
+      if (reason === null) throw new Error(`${id} is not paused`);
+    },
+    { timeoutMs: TIMEOUT_MS },
+  );
+  const { status } = await call(`${stack.baseUrl}/admin/v1/accounts/${accountId}/topups`, {
+    key: stack.adminToken,
+    body: { amount_usd: 5, reference: id },
+  });
+  if (status !== 201) throw new Error(`the top-up answered ${status}`);
+  return id;
 }
 
 async function picture({ stack, apiKey }: Path, settings: { model: string; directives?: string }): Promise<string> {

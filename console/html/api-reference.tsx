@@ -1,5 +1,5 @@
 /** Links to the reference of the API, which is always in English. */
-import { DOCS_PATH, docsOf } from '../../api/docs-address.ts';
+import { docsOf, REFERENCE_PATH } from '../../api/docs-address.ts';
 import type { Tag } from '../../api/openapi/operation.ts';
 import { useTexts } from './page-context.ts';
 
@@ -8,7 +8,7 @@ export function ApiReference({ tag }: { tag?: Tag }) {
   const { common } = useTexts();
   return (
     <p class="reference">
-      <a href={tag === undefined ? DOCS_PATH : docsOf(tag)} hreflang="en">
+      <a href={tag === undefined ? REFERENCE_PATH : docsOf(tag)} hreflang="en">
         {common.apiReference}
       </a>
     </p>

@@ -9,7 +9,8 @@ import { Form, Problem, usd } from './components.tsx';
 import { AnyId } from './linked-ids.tsx';
 import { Icon, type IconName } from './icon.tsx';
 import { type Done, type DrawnResult, partsOfDone, type Visit } from '../page.ts';
-import { CurrentPage, usePage, useTexts } from './page-context.ts';
+import { CurrentPage, usePage } from './page-context.ts';
+import { Announcement, Brand, PageHead, SiteFooter } from './site.tsx';
 
 const HTMX_SETTINGS = JSON.stringify({ includeIndicatorStyles: false, allowEval: false, selfRequestsOnly: true });
 
@@ -62,6 +63,7 @@ const ACCOUNT_GROUPS: readonly Group<AccountEntry>[] = [
     title: 'programs',
     entries: [
       { name: 'keys', path: '/keys', icon: 'key', permission: 'develop' },
+      { name: 'batches', path: '/batches', icon: 'stack', permission: 'develop' },
       { name: 'files', path: '/files', icon: 'file', permission: 'develop' },
       { name: 'webhooks', path: '/webhooks', icon: 'hook', permission: 'develop' },
     ],
@@ -71,6 +73,7 @@ const ACCOUNT_GROUPS: readonly Group<AccountEntry>[] = [
     entries: [
       { name: 'usage', path: '/usage', icon: 'bars' },
       { name: 'endUsers', path: '/end-users', icon: 'face' },
+      { name: 'budgets', path: '/budgets', icon: 'gauge' },
       { name: 'billing', path: '/billing', icon: 'card', permission: 'pay' },
       { name: 'members', path: '/members', icon: 'people', permission: 'own' },
     ],
@@ -84,8 +87,10 @@ const STAFF_GROUPS: readonly Group<Entry>[] = [
     entries: [
       { name: 'live', path: '/live', icon: 'pulse' },
       { name: 'accounts', path: '/accounts', icon: 'house' },
+      { name: 'registrations', path: '/registrations', icon: 'people' },
       { name: 'allTasks', path: '/tasks', icon: 'list' },
       { name: 'textRequests', path: '/text-requests', icon: 'speech' },
+      { name: 'allBatches', path: '/batches', icon: 'stack' },
       { name: 'failingWebhooks', path: '/webhooks', icon: 'hook' },
     ],
   },
@@ -105,6 +110,7 @@ const STAFF_GROUPS: readonly Group<Entry>[] = [
       { name: 'refunds', path: '/refunds', icon: 'back' },
       { name: 'reconciliation', path: '/reconciliations', icon: 'check' },
       { name: 'corrections', path: '/corrections', icon: 'pencil' },
+      { name: 'giftCodes', path: '/gift-codes', icon: 'gift' },
     ],
   },
 ];
@@ -130,18 +136,13 @@ export function renderContent(result: DrawnResult, visit: Visit): string {
 const PAGE_OF_CUSTOMER = /^\/console\/staff\/accounts\/(acc_[0-9a-z]{32})\/./;
 
 function Document({ title, content, signedIn, done }: Frame) {
-  const { texts, problem, path } = usePage();
+  const { texts, problem, path, site } = usePage();
   const customer = PAGE_OF_CUSTOMER.exec(path)?.[1];
   return (
     <html lang={texts.language}>
       <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <PageHead title={title} site={site} texts={texts} />
         <meta name="htmx-config" content={HTMX_SETTINGS} />
-        <meta name="color-scheme" content="light dark" />
-        <title>{`${title} · ${texts.product}`}</title>
-        <link rel="icon" href="/console/assets/icon.svg" type="image/svg+xml" />
-        <link rel="stylesheet" href="/console/assets/console.css" />
         <script src="/console/assets/htmx.js" defer></script>
         <script src="/console/assets/console.js" defer></script>
       </head>
@@ -152,10 +153,11 @@ function Document({ title, content, signedIn, done }: Frame) {
         {signedIn === null ? null : <Navigation signedIn={signedIn} />}
         {signedIn === null ? (
           <header class="masthead">
-            <Brand />
+            <Brand site={site} texts={texts} href="/console" />
           </header>
         ) : null}
         <main id="content" class={signedIn === null ? 'stranger' : ''} tabIndex={-1}>
+          <Announcement site={site} texts={texts} />
           {customer === undefined ? null : (
             <p class="soft">
               <AnyId id={customer} />
@@ -175,33 +177,25 @@ function Document({ title, content, signedIn, done }: Frame) {
           <Problem of={problem} />
           {content}
         </main>
+        {signedIn === null ? <SiteFooter site={site} texts={texts} /> : null}
       </body>
     </html>
   );
 }
 
 /** What a form did, in the language of the reader. */
-function Brand() {
-  const { product } = useTexts();
-  return (
-    <a class="brand" href="/console">
-      {product}
-    </a>
-  );
-}
-
 export function doneText(done: Done, texts: Texts): string {
   const { name, amount } = partsOfDone(done);
   return texts.done[name].replace('{usd}', usd(amount));
 }
 
 function Navigation({ signedIn }: { signedIn: SignedIn }) {
-  const texts = useTexts();
+  const { texts, site } = usePage();
   const { user, account, memberships } = signedIn;
   const { navigation: messages } = texts;
   return (
     <header class="side">
-      <Brand />
+      <Brand site={site} texts={texts} href="/console" />
       <Form action="/console/search" class="search" role="search">
         <input
           type="search"

@@ -13,6 +13,7 @@ export function LinkedIds({ text }: { text: string }) {
 const OWN_PAGES = [
   ['webhookEndpoint', 'webhooks'],
   ['textRequest', 'text-requests'],
+  ['batch', 'batches'],
   ['account', 'accounts'],
   ['task', 'tasks'],
 ] as const;

@@ -5,7 +5,10 @@ import type { Visit } from '../page.ts';
 import type { Texts } from '../texts/texts.ts';
 
 /** The facts about a visit that the parts of its page read. */
-export type PageContext = Pick<Visit, 'path' | 'query' | 'texts' | 'form' | 'problem' | 'session' | 'context'> & {
+export type PageContext = Pick<
+  Visit,
+  'path' | 'query' | 'texts' | 'site' | 'form' | 'problem' | 'session' | 'context'
+> & {
   /** Empty for a part of a page. */
   readonly title: string;
   readonly accountNames: ReadonlyMap<string, string>;

@@ -7,7 +7,14 @@ const BORDER = 4;
 /** @param label the text for screen readers */
 export function QrCode({ text, label }: { text: string; label: string }) {
   const { data, size } = encode(text, { border: BORDER });
-  const dark = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : [])));
+  // One part for a run of dark modules halves the size of the code.
+  const dark = data.flatMap((row, y) => {
+    const runs = row
+      .map((isDark) => (isDark ? '#' : ' '))
+      .join('')
+      .matchAll(/#+/g);
+    return Array.from(runs, ({ index, 0: { length } }) => `M${index} ${y}h${length}v1h-${length}z`);
+  });
   return (
     <svg class="qr" viewBox={`0 0 ${size} ${size}`} role="img" aria-label={label} shape-rendering="crispEdges">
       <rect width={size} height={size} fill="#fff" />

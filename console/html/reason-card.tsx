@@ -26,3 +26,26 @@ export function ReasonCard({ title, hint, action, look, stored, children }: Reas
     </Card>
   );
 }
+
+interface ReasonCardsProps {
+  /** The object's path below `/console/staff`. */
+  readonly path: string;
+  /** The actions by their paths below the object; `cancel` ends it. */
+  readonly actions: readonly (readonly [name: string, title: string, hint: string])[];
+}
+
+/** The actions of operators on one object. */
+export function ReasonCards({ path, actions }: ReasonCardsProps) {
+  return (
+    <div class="grid">
+      {actions.map(([name, title, hint]) => (
+        <ReasonCard
+          title={title}
+          hint={hint}
+          action={`${path}/${name}`}
+          look={name === 'cancel' ? 'danger' : 'quiet'}
+        />
+      ))}
+    </div>
+  );
+}

@@ -149,9 +149,20 @@ function valueOf<Row>(fields: Fields<Row>, name: string, row: Row, texts: Texts)
 
 /** The fields whose values are badges. */
 const BADGES: ReadonlySet<string> = new Set(['status', 'outcome', 'state', 'mail']);
-const GOOD = 'succeeded delivered accepted approved enabled active open ok closed'.split(' ');
-const BUSY = 'queued processing pending running probing ordered'.split(' ');
-const BAD = ['failed', 'abandoned', 'refused', 'unknown', 'failing', 'expired', 'suspended', 'resting', 'to close'];
+const GOOD = 'succeeded delivered sent accepted approved enabled active open ok closed'.split(' ');
+const BUSY = 'queued processing pending waiting running probing'.split(' ');
+const BAD = [
+  'failed',
+  'abandoned',
+  'refused',
+  'given_up',
+  'unknown',
+  'failing',
+  'expired',
+  'suspended',
+  'resting',
+  'to close',
+];
 
 function toneOf(value: string): Tone {
   if (GOOD.includes(value)) return 'good';

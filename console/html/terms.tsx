@@ -1,4 +1,5 @@
 /** The prices and terms of a model, in the reader's language. */
+import type { SoldBelowCost } from '../../catalogue/below-cost.ts';
 import type { Terms } from '../../catalogue/offer.ts';
 import { formatDollars, parseUsd } from '../../domain/money.ts';
 import { Facts } from './components.tsx';
@@ -6,8 +7,40 @@ import { useTexts } from './page-context.ts';
 import type { Texts } from '../texts/texts.ts';
 
 export function TermFacts({ terms }: { terms: Terms }) {
-  const { models } = useTexts();
-  return <Facts facts={Object.entries(terms).map(([name, value]) => [termName(name, models.terms), value])} />;
+  const texts = useTexts();
+  return (
+    <Facts
+      facts={Object.entries(terms).map(([name, value]) => [termName(name, texts.models.terms), termText(value, texts)])}
+    />
+  );
+}
+
+/** @param names the terms to show, as far as the model has them */
+export function InlineTerms({ terms, names }: { terms: Terms; names: readonly string[] }) {
+  const texts = useTexts();
+  return (
+    <ul class="inline">
+      {names
+        .filter((name) => terms[name] !== undefined && terms[name] !== 'none')
+        .map((name) => (
+          <li>
+            <span class="soft">{`${termName(name, texts.models.terms)}:`}</span> {termText(terms[name] ?? '', texts)}
+          </li>
+        ))}
+    </ul>
+  );
+}
+
+/** The value of a term: whole numbers with separators, and the words of bounds in the reader's language. */
+function termText(value: string, { models, language }: Texts): string {
+  if (/^\d{4,}$/.test(value)) return Number(value).toLocaleString(language);
+  const words: Readonly<Record<string, string>> = models.values;
+  return (
+    words[value] ??
+    value
+      .replace(/^(\d+) to (?=\d)/, (_, from: string) => `${from} ${models.values.to} `)
+      .replace(/, default (?=[^,]+$)/, `, ${models.values.default} `)
+  );
 }
 
 /** The name of a term; the name in the catalogue file if the texts have none, such as of a vendor's field. */
@@ -51,6 +84,13 @@ export function priceName(name: string, { prices }: Texts): string {
   return name
     .replaceAll(new RegExp(`\\b(?:${known.join('|')})\\b`, 'g'), (word) => terms[word] ?? word)
     .replaceAll('_', ' ');
+}
+
+/** Names a price below cost, with the length of a video, or with the word for batches if only they lose money. */
+export function soldWhat({ what, seconds, isBatch }: SoldBelowCost, texts: Texts): string {
+  const name = priceName(what, texts);
+  if (seconds !== null) return `${name}, ${texts.tasks.seconds(seconds)}`;
+  return isBatch ? texts.priceLists.inBatches(name) : name;
 }
 
 /** An amount in US dollars, with its unit for media, or the factor of a condition. */

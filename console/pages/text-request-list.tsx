@@ -1,6 +1,7 @@
 /** A list of text requests, for the members of their account and for operators. */
 import type { Child } from 'hono/jsx';
 import { TEXT_OUTCOMES, type TextUsage, type TextUsageFilter } from '../../db/queries/usage.ts';
+import { isId } from '../../domain/ids.ts';
 import { Pages } from '../html/components.tsx';
 import { Candidates, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../html/filters.tsx';
 import { useTexts } from '../html/page-context.ts';
@@ -14,9 +15,16 @@ export function requestFilterOf(query: URLSearchParams, model: PartFilter): Text
   return {
     // While several models match, the filter is an empty name, which no model has.
     model: model.value === null ? '' : model.value,
+    batchId: batchIn(query),
     outcome: TEXT_OUTCOMES.find((known) => known === query.get('status')),
     ...periodOf(query),
   };
+}
+
+/** The batch whose requests are listed; all requests for any other value. */
+function batchIn(query: URLSearchParams): string | undefined {
+  const id = query.get('batch_id')?.trim() ?? '';
+  return isId('batch', id) ? id : undefined;
 }
 
 interface RequestListProps extends Pick<TableProps<TextUsage>, 'of' | 'columns' | 'notes'> {
@@ -35,6 +43,7 @@ export function RequestList({ page: { entries, next }, filters, downloads, child
         <ChoiceLinks name="status" all={common.allStatuses} values={TEXT_OUTCOMES} field="outcome" />
         {children}
         <FieldFilter name="model" label={common.partOfModel} />
+        <FieldFilter name="batch_id" />
         <DayFilters />
       </Filters>
       <Candidates filters={filters} />

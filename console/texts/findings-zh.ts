@@ -10,8 +10,8 @@ const CHECKS: Readonly<Record<string, readonly [question: string, remedy: string
     '转账是正确的。请找出绕过账户或转账触发器的语句，并把余额改为转账之和。',
   ],
   topped_up: [
-    '账户是否仅在有充值时才标记为已充值？',
-    '充值记录是正确的。请把 topped_up_at 设为首次充值的时间；没有充值则设为 NULL。',
+    '账户是否仅在充值、兑换资金或支付套餐后才标记为已充值？',
+    '充值、兑换和套餐记录是正确的。请把 topped_up_at 设为其中首次的时间；都没有则设为 NULL。',
   ],
   key_usage: ['每个密钥的已用和预留金额是否等于其转账之和？', '转账是正确的。请把密钥的已用和预留金额改为转账之和。'],
   top_ups: [
@@ -50,7 +50,15 @@ const CHECKS: Readonly<Record<string, readonly [question: string, remedy: string
     '请把赠金与账户的账目对照，并按是否有未结赠金设置 has_promo。',
   ],
   promo_holds: ['每笔促销赠金的预留是否属于未了结的预留或文本预留？', '请把该预留的记录与赠金对照，并按差额调整账户。'],
+  plan_credit: [
+    '套餐每个已付周期包含的额度是否都已发放，且只发放一次，有效至周期结束？',
+    '周期记录是正确的。请补发缺少的额度，多发的部分请调整账户。',
+  ],
   overdue_promo: ['所有促销赠金是否都在到期时扣除？', '请在 api 进程的日志中查看其中继为何无法扣除过期的赠金。'],
+  gift_codes: [
+    '每批兑换码是否齐全，每个已兑换的兑换码是否恰好入账一次，每笔兑换码入账是否对应已兑换的兑换码，使各批次的合计相符？',
+    '转账和促销赠金是正确的。请把该批次与它们对照，并按重复入账或未入账的金额调整账户。',
+  ],
   text_allowances: [
     '每笔文本预留是否等于其划拨减去收费和退回？',
     '转账是正确的。请找出绕过 `write_text` 的语句，并把 text_allowances 的金额改为转账之和；没有对应记录的预留请退回其余额。',
@@ -62,10 +70,7 @@ const CHECKS: Readonly<Record<string, readonly [question: string, remedy: string
   text_charges: ['每个文本请求的收费是否与其用量记录一致？', '请按收费与转账的差额调整账户。'],
   text_usage: ['每个收费的文本请求是否都有用量记录？', '请在其进程的日志中查找该请求。若不应收费，请调整账户。'],
   text_prices: ['每个文本请求的收费是否等于其 token 按目录和价目表计算的价格？', '请按收费与价格的差额调整账户。'],
-  end_user_budgets: [
-    '每个终端用户预算的用量是否等于其周期内的收费加预留？',
-    '收费是正确的。请把预算的用量改为周期内的收费加预留。',
-  ],
+  budgets: ['每个预算的用量是否等于其周期内的收费加预留？', '收费是正确的。请把预算的用量改为周期内的收费加预留。'],
   daily_usage: [
     '每个账户的每日用量是否等于其任务和文本请求之和？',
     '明细是正确的。请把账户和日期写入 late_usage：此后该日按明细读取，下次清理时重新汇总。请删除没有明细的 daily_usage 记录。',
@@ -122,6 +127,16 @@ const DETAILS: readonly (readonly [english: string, chinese: string])[] = [
     'closed with {transfers} transfers ({amounts}), now {now} ({others})',
     '关账时 {transfers} 笔转账（{amounts}），现在 {now} 笔（{others}）',
   ],
+  [
+    '{credited} credited to {account} by {credit}, {redeemed} redeemed by {redeemer}',
+    '入账 {credited}（账户 {account}，{credit}），兑换 {redeemed}（账户 {redeemer}）',
+  ],
+  ['{issued} codes were issued, but {stored} are there', '发行了 {issued} 个兑换码，但存在 {stored} 个'],
+  [
+    '{amount} until {at} is included, but granted was {granted} until {end}',
+    '应包含 {amount}（至 {at}），但已发放 {granted}（至 {end}）',
+  ],
+  ['{amount} was granted for no period of a plan', '发放了 {amount}，但没有对应的套餐周期'],
   ['{amount} were given for a grant that is not there', '赠送了 {amount}，但赠金不存在'],
   [
     '{available} and {reserved} reserved of promo credit, of {given} and {held} reserved that were given',

@@ -20,8 +20,8 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Charges the cost of a request above its hold to the account, as far as the account, the limit of the key and the budget of
--- the end user allow, and records the rest as absorbed; called under the lock of the account. The transfers get the time of
+-- Charges the cost of a request above its hold to the account, as far as the account, the limit of the key and the budgets
+-- allow, and records the rest as absorbed; called under the lock of the account. The transfers get the time of
 -- the charge, so that all of them are one entry of the account's balance. Their ids are made from the id of the charge: the
 -- same time, and 88 bits of a hash.
 CREATE OR REPLACE FUNCTION charge_beyond_hold(INOUT request text_requests, funded_only boolean, charge_id text,
@@ -32,7 +32,8 @@ DECLARE
   payable numeric := beyond;
   signup_part numeric;
   used_key api_keys;
-  budget end_user_budgets;
+  budget_ids text[];
+  budget budgets;
 BEGIN
   -- Only charges and holds change what counts towards the limit, under the lock of the account.
   SELECT * INTO used_key FROM api_keys WHERE id = request.api_key_id AND account_id = request.account_id;
@@ -40,17 +41,16 @@ BEGIN
   IF used_key.usage_limit IS NOT NULL THEN
     payable := least(beyond, greatest(used_key.usage_limit - used_in_period(used_key, moment), 0));
   END IF;
-  IF request.end_user IS NOT NULL THEN
-    budget := budget_of_end_user(request.account_id, request.end_user, moment);
-    IF budget.id IS NOT NULL THEN payable := least(payable, greatest(budget.usage_limit - budget.used, 0)); END IF;
-  END IF;
+  budget_ids := budgets_of(request.account_id, request.end_user, request.model);
+  budget := tightest_budget(budget_ids, request.account_id, moment);
+  IF budget.id IS NOT NULL THEN payable := least(payable, greatest(budget.usage_limit - budget.used, 0)); END IF;
   SELECT least(signup_left, payable), least(funded_available + signup_left, payable)
   INTO STRICT signup_part, request.excess
   FROM accounts, LATERAL (SELECT CASE WHEN charge_beyond_hold.funded_only THEN 0
     ELSE signup_available - CASE WHEN has_promo THEN expired_promo(accounts.id) ELSE 0 END END) AS spendable(signup_left)
   WHERE id = request.account_id;
   request.absorbed := beyond - request.excess;
-  IF budget.id IS NOT NULL THEN PERFORM count_towards_budget(budget.id, request.excess); END IF;
+  PERFORM count_towards_budgets(budget_ids, request.excess);
   INSERT INTO transfers (id, opened_at, created_at, kind, debit, credit, amount, signup_amount,
     account_id, api_key_id, text_request_id)
   SELECT left(charge_id, -22) || left(md5(charge_id || part.kind), 22), moment, moment, part.kind, part.debit,

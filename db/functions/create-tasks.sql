@@ -1,7 +1,7 @@
--- `create_tasks` is the single transaction of a create call. For each task, it checks the key, the account and the end
--- user's budget again under their locks, reserves the price, inserts the task and completes its idempotency key. A
+-- `create_tasks` is the single transaction of a create call. For each task, it checks the key, the account and its
+-- budgets again under their locks, reserves the price, inserts the task and completes its idempotency key. A
 -- batch of tasks costs a busy account only one lock, one move of its balance and one commit. Each task has its own
--- outcome: `created`, `claim_lost` or a refusal of `task_refusal`. Uploads of a created task are marked as used.
+-- outcome: `created`, `claim_lost` or a refusal of `task_refusal`. A task of a batch claims its line. Uploads of a created task are marked as used.
 --
 -- @param again the tasks were sent before with an unknown outcome: existing tasks count as `created`
 
@@ -16,10 +16,19 @@ BEGIN
   RETURN FOUND;
 END $$;
 
--- Returns why a task of this price cannot be created; null if it can. budget_left is the rest of the budget of its end user;
--- null without a budget.
-CREATE OR REPLACE FUNCTION task_refusal(owner accounts, used_key api_keys, budget_left numeric, running bigint,
-  price numeric, max_tasks integer)
+-- Gives a waiting line of a batch its task, as a further attempt. Returns false if the line has a task, or is final.
+CREATE OR REPLACE FUNCTION claim_batch_line(batch text, line_number integer, created_task_id text)
+RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE batch_lines SET task_id = created_task_id, attempt = attempt + 1
+  WHERE batch_id = batch AND number = line_number AND status = 'waiting' AND task_id IS NULL;
+  RETURN FOUND;
+END $$;
+
+-- Returns why a task of this price cannot be created; null if it can. budget_left is the rest of the budget that leaves
+-- least, null without a budget; budget_end_user is whose it is, null for a budget of the account.
+CREATE OR REPLACE FUNCTION task_refusal(owner accounts, used_key api_keys, budget_left numeric, budget_end_user text,
+  running bigint, price numeric, max_tasks integer)
 RETURNS text LANGUAGE sql STABLE AS $$
   SELECT CASE
     WHEN used_key.deleted_at IS NOT NULL THEN 'key_deleted'
@@ -29,7 +38,7 @@ RETURNS text LANGUAGE sql STABLE AS $$
     WHEN used_in_period(used_key, now()) - used_key.reserved >= used_key.usage_limit THEN 'key_exhausted'
     WHEN owner.topped_up_at IS NULL THEN 'never_topped_up'
     WHEN used_in_period(used_key, now()) + price > used_key.usage_limit THEN 'key_limit'
-    WHEN price > budget_left THEN 'end_user_limit'
+    WHEN price > budget_left THEN CASE WHEN budget_end_user IS NULL THEN 'budget_limit' ELSE 'end_user_limit' END
     WHEN owner.signup_available + owner.funded_available < price THEN 'insufficient_credits'
     WHEN running >= coalesce(owner.max_concurrent_tasks, max_tasks) THEN 'too_many_tasks'
   END
@@ -47,7 +56,8 @@ DECLARE
   -- The state after the tasks that were accepted so far.
   owner accounts;
   used_key api_keys;
-  budget end_user_budgets;
+  budget_ids text[];
+  budget budgets;
   -- When the account was locked. One moment for all of its tasks: a budget renews before the first of them, or not at all.
   moment timestamptz;
 BEGIN
@@ -78,13 +88,19 @@ BEGIN
       CONTINUE;
     END IF;
     budget := NULL;
-    IF task.end_user IS NOT NULL AND owner.budgets_version > 0 THEN
-      budget := budget_of_end_user(owner.id, task.end_user, moment);
+    budget_ids := '{}';
+    IF owner.budgets_version > 0 THEN
+      budget_ids := budgets_of(owner.id, task.end_user, task.model);
+      budget := tightest_budget(budget_ids, owner.id, moment);
     END IF;
-    outcome := coalesce(task_refusal(owner, used_key, budget.usage_limit - budget.used, running, task.price,
-      (item->>'max_concurrent_tasks')::integer), 'created');
+    outcome := coalesce(task_refusal(owner, used_key, budget.usage_limit - budget.used, budget.end_user, running,
+      task.price, (item->>'max_concurrent_tasks')::integer), 'created');
     IF outcome = 'created' AND jsonb_typeof(item->'idempotency') IS NOT DISTINCT FROM 'object'
       AND NOT complete_idempotency_claim(owner.id, item->'idempotency', task.id) THEN
+      outcome := 'claim_lost';
+    END IF;
+    IF outcome = 'created' AND task.batch_id IS NOT NULL
+      AND NOT claim_batch_line(task.batch_id, (item->>'batch_line')::integer, task.id) THEN
       outcome := 'claim_lost';
     END IF;
     IF outcome = 'created' THEN
@@ -94,7 +110,7 @@ BEGIN
       owner.funded_available := owner.funded_available - (task.price - signup_amount);
       used_key.used := used_key.used + task.price;
       used_key.reserved := used_key.reserved + task.price;
-      PERFORM count_towards_budget(budget.id, task.price);
+      PERFORM count_towards_budgets(budget_ids, task.price);
       running := running + 1;
       task.status := 'queued';
       task.updated_at := task.created_at;

@@ -50,9 +50,8 @@ BEGIN
       error_code = item.error_code, error_message = item.error_message, cancelled_by = item.cancelled_by, completed_at = item.completed_at,
       updated_at = item.completed_at
     WHERE id = item.id AND created_at = item.created_at RETURNING * INTO task;
-    IF task.status = 'failed' AND task.end_user IS NOT NULL THEN
-      UPDATE end_user_budgets SET used = used - task.price
-      WHERE account_id = task.account_id AND end_user = task.end_user;
+    IF task.status = 'failed' THEN
+      PERFORM count_towards_budgets(budgets_of(task.account_id, task.end_user, task.model), -task.price);
     END IF;
 
     IF item.event_id IS NOT NULL THEN

@@ -1,7 +1,14 @@
--- The trigger function that applies inserted transfers to accounts, keys and grants of promo credit, and collects debts.
+-- The trigger function that refuses transfers in closed months and resolutions that differ from their reservations, applies
+-- inserted transfers to accounts, keys and grants of promo credit, and collects debts. One trigger does it all, because each
+-- further trigger makes every write of text dearer.
+--
+-- This function and others disable sequential scans: statistics lag behind a young partition, and a plan that was made
+-- while the partition was empty would read all of it.
 
 CREATE OR REPLACE FUNCTION move_balances() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
+  facts record;
+  wrong record;
   movement record;
   account_has_promo boolean;
   account_can_pay boolean;
@@ -9,6 +16,34 @@ DECLARE
   paying_account_ids text[] := '{}';
   paying_account_id text;
 BEGIN
+  SELECT min(created_at) AS first_at, bool_or(pending_id IS NOT NULL) AS has_resolutions INTO facts FROM inserted;
+  IF facts.first_at < (SELECT (max(month) + interval '1 month') AT TIME ZONE 'UTC' FROM closed_months) THEN
+    RAISE EXCEPTION 'a transfer is dated in a month that is closed'
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
+  END IF;
+
+  -- Text resolves no reservations, and this check costs less than preparing the search in every partition.
+  IF facts.has_resolutions THEN
+    SELECT resolution.id, resolution.pending_id, held.id IS NOT NULL AS has_reservation INTO wrong
+    FROM inserted AS resolution
+    LEFT JOIN LATERAL (
+      SELECT * FROM transfers
+      WHERE id = resolution.pending_id AND opened_at = resolution.opened_at AND kind = 'reservation' OFFSET 0
+    ) AS held ON true
+    WHERE resolution.pending_id IS NOT NULL
+      AND (held.id IS NULL OR
+        (resolution.account_id, resolution.api_key_id, resolution.task_id, resolution.amount, resolution.signup_amount)
+        IS DISTINCT FROM (held.account_id, held.api_key_id, held.task_id, held.amount, held.signup_amount))
+    LIMIT 1;
+    IF wrong.has_reservation THEN
+      RAISE EXCEPTION 'transfer % does not match its reservation %', wrong.id, wrong.pending_id
+        USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME;
+    ELSIF NOT wrong.has_reservation THEN
+      RAISE EXCEPTION 'transfer % resolves no reservation %', wrong.id, wrong.pending_id
+        USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_NAME;
+    END IF;
+  END IF;
+
   -- A row for each account, before one for each of its keys.
   FOR movement IN
     SELECT account_id, key_id, grouping(key_id) = 1 AS is_of_account,
@@ -20,9 +55,10 @@ BEGIN
         AS reserved,
       sum(CASE WHEN credit = 'reserved' THEN signup_amount
         WHEN debit = 'reserved' THEN -signup_amount ELSE 0 END) AS signup_reserved,
-      min(CASE WHEN kind = 'topup' THEN created_at END) AS topped_up_at,
+      min(CASE WHEN kind IN ('topup', 'gift') OR (kind = 'promo_grant'
+        AND EXISTS (SELECT FROM promo_grants WHERE id = moved.reference AND is_paid)) THEN created_at END) AS topped_up_at,
       bool_or(kind = 'promo_grant') AS gives_promo
-    FROM (SELECT *, CASE WHEN kind NOT IN ('topup', 'signup_grant', 'promo_grant', 'promo_expiry', 'adjustment')
+    FROM (SELECT *, CASE WHEN kind NOT IN ('topup', 'signup_grant', 'promo_grant', 'promo_expiry', 'gift', 'adjustment')
         THEN api_key_id END AS key_id
       FROM inserted) AS moved
     GROUP BY GROUPING SETS ((account_id), (account_id, key_id)) ORDER BY account_id, is_of_account DESC, key_id

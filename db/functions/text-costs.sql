@@ -40,9 +40,12 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
       + request.audio_cache_read_tokens * rates.cached_audio_input
       + request.audio_output_tokens * rates.audio_output
       + request.characters * rates."character"
-      + request.audio_seconds * rates.audio_second)
+      + request.audio_seconds * rates.audio_second
+      + request.search_units * rates.search_unit)
     * CASE WHEN rates.tiers = '[]' AND rates.peaks = '[]' THEN 1
-      ELSE text_cost_factor(rates.tiers, rates.peaks, request.input_tokens / request.calls, request.created_at) END END
+      ELSE text_cost_factor(rates.tiers, rates.peaks, request.input_tokens / request.calls, request.created_at) END
+    * coalesce(request.cost_factor, 1)
+    + request.web_searches * rates.web_search END
 $$;
 CREATE OR REPLACE FUNCTION cost_of_failed_attempt(attempt failed_text_attempts, rates text_costs) RETURNS numeric
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -56,7 +59,9 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
       + attempt.audio_cache_read_tokens * rates.cached_audio_input
       + attempt.audio_output_tokens * rates.audio_output
       + attempt.characters * rates."character"
-      + attempt.audio_seconds * rates.audio_second)
+      + attempt.audio_seconds * rates.audio_second
+      + attempt.search_units * rates.search_unit)
     * CASE WHEN rates.tiers = '[]' AND rates.peaks = '[]' THEN 1
       ELSE text_cost_factor(rates.tiers, rates.peaks, attempt.input_tokens, attempt.created_at) END
+    + attempt.web_searches * rates.web_search
 $$;

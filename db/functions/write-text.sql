@@ -55,6 +55,28 @@ BEGIN
   RETURN previous_write;
 END $$;
 
+-- Gives the lines of batches that the items answer their final status. An answer to an earlier attempt of a line, or to
+-- a line that is final, is neither recorded nor charged: returns the other items. The caller has locked their accounts.
+CREATE OR REPLACE FUNCTION answer_batch_lines(INOUT items text_settlement[]) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+  PERFORM FROM unnest(items) AS settled
+    JOIN batch_lines AS line ON line.batch_id = settled.batch_id AND line.number = (settled.batch_line->>'number')::integer
+    WHERE settled.batch_line IS NOT NULL
+    ORDER BY line.batch_id, line.number FOR NO KEY UPDATE OF line;
+  WITH answered AS (
+    UPDATE batch_lines AS line SET status = settled.batch_line->>'status', request_id = settled.request_id,
+      response_status = (settled.batch_line->>'responseStatus')::smallint
+    FROM unnest(items) AS settled
+    WHERE settled.batch_line IS NOT NULL AND line.batch_id = settled.batch_id
+      AND line.number = (settled.batch_line->>'number')::integer
+      AND line.attempt = (settled.batch_line->>'attempt')::smallint AND line.status = 'waiting'
+    RETURNING settled.id)
+  SELECT coalesce(array_agg(settled.item ORDER BY settled.place), '{}') INTO items
+  FROM (SELECT items[place] AS item, place FROM generate_subscripts(items, 1) AS place) AS settled
+  WHERE (settled.item).batch_line IS NULL OR (settled.item).id IN (SELECT id FROM answered);
+END $$;
+
 -- Charges completed requests, and records their usage and the attempts that failed before. The caller has locked their
 -- accounts. Where the allowance has less than an item pays, because it was released or lost in between, the whole charge
 -- counts as above the hold.
@@ -90,20 +112,21 @@ BEGIN
     FROM ended WHERE is_paid
   ), recorded AS (
     INSERT INTO text_requests (id, created_at, account_id, api_key_id, request_id, model, format, streamed, upstream,
-      upstream_format, upstream_model, outcome, error_code, catalogue_version, price_list, end_user, modifiers,
+      upstream_format, upstream_model, outcome, error_code, catalogue_version, price_list, end_user, batch_id, cost_factor, modifiers,
       input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens,
-      audio_input_tokens, audio_cache_read_tokens, audio_output_tokens, characters, audio_seconds,
+      audio_input_tokens, audio_cache_read_tokens, audio_output_tokens, characters, audio_seconds, web_searches, search_units,
       reasoning_tokens, calls, estimated, charge, latency_ms, first_byte_ms, held, excess, absorbed)
     SELECT id, created_at, account_id, api_key_id, request_id, model, format, streamed, upstream, upstream_format,
-      upstream_model, outcome, error_code, catalogue_version, price_list, end_user, modifiers, input_tokens,
+      upstream_model, outcome, error_code, catalogue_version, price_list, end_user, batch_id, cost_factor, modifiers, input_tokens,
       cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens,
-      audio_input_tokens, audio_cache_read_tokens, audio_output_tokens, characters, audio_seconds,
+      audio_input_tokens, audio_cache_read_tokens, audio_output_tokens, characters, audio_seconds, web_searches, search_units,
       reasoning_tokens, calls, estimated,
       charge, latency_ms, first_byte_ms, amount_held, 0, 0
     FROM ended WHERE charge <= amount_held
   )
-  SELECT jsonb_agg(to_jsonb(ended) || jsonb_build_object('held', amount_held)) INTO overruns
-  FROM ended WHERE charge > amount_held;
+  SELECT jsonb_agg(to_jsonb(ended) || jsonb_build_object('held', amount_held)) FILTER (WHERE charge > amount_held),
+    bool_or(releases_slot), bool_or(failed_attempts IS NOT NULL) INTO overruns, has_slots, has_failed
+  FROM ended;
 
   IF overruns IS NOT NULL THEN
     FOR overrun IN SELECT value FROM jsonb_array_elements(overruns) LOOP
@@ -112,7 +135,6 @@ BEGIN
         overrun->>'charge_id', moment) AS request;
     END LOOP;
   END IF;
-  SELECT bool_or(releases_slot), bool_or(failed_attempts IS NOT NULL) INTO has_slots, has_failed FROM unnest(items);
   IF has_slots THEN
     DELETE FROM text_free_slots AS slot USING unnest(items) AS settled
     WHERE settled.releases_slot AND slot.account_id = settled.account_id AND slot.text_request_id = settled.id;
@@ -120,7 +142,7 @@ BEGIN
   IF has_failed THEN
     INSERT INTO failed_text_attempts (text_request_id, number, created_at, account_id, api_key_id, model, upstream,
       upstream_model, catalogue_version, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens,
-        output_tokens, audio_input_tokens, audio_cache_read_tokens, audio_output_tokens, characters, audio_seconds,
+        output_tokens, audio_input_tokens, audio_cache_read_tokens, audio_output_tokens, characters, audio_seconds, web_searches, search_units,
         reasoning_tokens, estimated)
     SELECT settled.id, attempt.place, settled.created_at, settled.account_id, settled.api_key_id, settled.model,
       attempt.used->>'upstream', attempt.used->>'upstream_model', settled.catalogue_version,
@@ -132,6 +154,8 @@ BEGIN
         (attempt.used->>'audio_output_tokens')::bigint,
         (attempt.used->>'characters')::bigint,
         (attempt.used->>'audio_seconds')::bigint,
+        (attempt.used->>'web_searches')::bigint,
+        (attempt.used->>'search_units')::bigint,
         (attempt.used->>'reasoning_tokens')::bigint,
         (attempt.used->>'estimated')::boolean
     FROM unnest(items) AS settled, jsonb_array_elements(settled.failed_attempts) WITH ORDINALITY AS attempt(used, place);
@@ -154,7 +178,7 @@ BEGIN
     FROM text_allowances AS allowance JOIN processes ON processes.id = allowance.process_id
     WHERE allowance.account_id = owner_id AND allowance.id <> own_id
       AND (key_id IS NULL OR allowance.api_key_id = key_id)
-      AND (budget_id IS NULL OR allowance.end_user_budget_id = budget_id)
+      AND (budget_id IS NULL OR budget_id = ANY (allowance.budget_ids))
       AND (answered_at >= recalled_since) IS NOT TRUE AND processes.heartbeat_at > moment - interval '2 seconds'
   LOOP
     is_recalling := true;
@@ -168,7 +192,7 @@ END $$;
 -- Decides on the requests that wait for money, and moves money between balances and allowances. The caller has locked their
 -- accounts and keys.
 --
--- asks: for each allowance that changes, its id, its key and the budget of its end user, the money that returns, and the
+-- asks: for each allowance that changes, its id, its key and its budgets, the money that returns, and the
 -- requests that wait: each gets between its least and its most amount: a quarter of what the balance and the limits leave, or
 -- the usual amount as far as it is at most a third of that, so that one request leaves room for the next ones. If the account
 -- has plenty, which is fifty times the largest hold, the allowance gets up to extra more, at most a tenth of what is left; what
@@ -191,8 +215,9 @@ DECLARE
   funded_left numeric;
   debt_left numeric;
   key_left numeric;
-  budget end_user_budgets;
-  -- Null without a budget, as the limits of keys are.
+  -- The budget that leaves least, and what it leaves. All budgets of an allowance get and return the same amounts, so it
+  -- is the same for all of its requests. Null without a budget, as the limits of keys are.
+  budget budgets;
   budget_left numeric;
   budget_ends_at timestamptz;
   room numeric;
@@ -233,11 +258,11 @@ BEGIN
         WHEN key.disabled_at IS NOT NULL THEN 'key_disabled'
         WHEN key.expires_at <= moment THEN 'key_expired'
       END AS key_refusal,
-      coalesce(allowance.end_user_budget_id, wanted.end_user_budget_id) AS budget_id,
+      coalesce(allowance.budget_ids, ARRAY(SELECT json_array_elements_text(wanted.budget_ids) ORDER BY 1)) AS all_budget_ids,
       coalesce(allowance.signup_amount, 0) AS had_signup,
       coalesce(allowance.amount - allowance.signup_amount, 0) AS had_funded
     FROM json_to_recordset(asks) AS wanted(place integer, id text, taking_id text, release_id text, account_id text,
-      api_key_id text, end_user_budget_id text, returned_signup numeric, returned_funded numeric, kept numeric,
+      api_key_id text, budget_ids json, returned_signup numeric, returned_funded numeric, kept numeric,
       extra numeric, largest numeric, is_answered boolean, requests integer, holds json)
     LEFT JOIN accounts AS account ON account.id = wanted.account_id
     LEFT JOIN api_keys AS key ON key.id = wanted.api_key_id AND key.account_id = wanted.account_id
@@ -269,10 +294,10 @@ BEGIN
     budget := NULL;
     budget_left := NULL;
     budget_ends_at := NULL;
-    IF ask.budget_id IS NOT NULL THEN
-      budget := current_budget(ask.budget_id, ask.account_id, moment);
+    IF ask.all_budget_ids <> '{}' THEN
+      budget := tightest_budget(ask.all_budget_ids, ask.account_id, moment);
       budget_left := budget.usage_limit - budget.used + returned_signup + returned_funded;
-      budget_ends_at := period_end(budget.limit_period, moment);
+      SELECT min(period_end(limit_period, moment)) INTO budget_ends_at FROM budgets WHERE id = ANY (ask.all_budget_ids);
     END IF;
     request_count := (counts->ask.place::text->>'before')::bigint;
     granted := 0;
@@ -295,7 +320,8 @@ BEGIN
         WHEN ask.key_is_spent THEN 'key_exhausted'
         WHEN item.is_top_up_required AND ask.topped_up_at IS NULL THEN 'never_topped_up'
         WHEN item.min_amount > 0 AND item.min_amount > key_left THEN 'key_limit'
-        WHEN item.min_amount > 0 AND item.min_amount > budget_left THEN 'end_user_limit'
+        WHEN item.min_amount > 0 AND item.min_amount > budget_left THEN
+          CASE WHEN budget.end_user IS NULL THEN 'budget_limit' ELSE 'end_user_limit' END
         WHEN item.min_amount > funds THEN
           CASE WHEN item.funded_only THEN 'insufficient_funds' ELSE 'insufficient_credits' END
       END;
@@ -316,17 +342,20 @@ BEGIN
         budget_left := budget_left - amount;
         granted := granted + amount;
         granted_signup := granted_signup + signup_part;
-      ELSIF refusal IN ('key_limit', 'end_user_limit', 'insufficient_credits', 'insufficient_funds') THEN
+      ELSIF refusal IN ('key_limit', 'budget_limit', 'end_user_limit', 'insufficient_credits', 'insufficient_funds') THEN
         amount := CASE refusal WHEN 'key_limit' THEN greatest(key_left, 0)
+          WHEN 'budget_limit' THEN greatest(budget_left, 0)
           WHEN 'end_user_limit' THEN greatest(budget_left, 0) ELSE funds END;
         is_recalling := recall_text_money(ask.account_id, ask.id,
-          CASE refusal WHEN 'key_limit' THEN ask.api_key_id END, CASE refusal WHEN 'end_user_limit' THEN ask.budget_id END,
+          CASE refusal WHEN 'key_limit' THEN ask.api_key_id END,
+          CASE WHEN refusal IN ('budget_limit', 'end_user_limit') THEN budget.id END,
           item.recalled_since, moment);
       ELSIF refusal = 'request_limit' THEN
         retry_after_seconds := greatest(1, ceil(ms_left / 1000.0));
       END IF;
       decisions[item.place] := jsonb_build_object('refusal', refusal, 'is_recalling', is_recalling, 'amount', amount::text,
-        'signup', signup_part::text, 'retry_after_seconds', retry_after_seconds, 'position',
+        'signup', signup_part::text, 'budget_id',
+        CASE WHEN refusal IN ('budget_limit', 'end_user_limit') THEN budget.id END, 'retry_after_seconds', retry_after_seconds, 'position',
         CASE WHEN item.request_limit IS NOT NULL THEN request_count END);
     END LOOP;
 
@@ -343,21 +372,21 @@ BEGIN
       granted_signup := granted_signup + signup_part;
     END IF;
     answers := answers || jsonb_build_object('place', ask.place, 'has_plenty', has_plenty,
-      'has_topped_up', ask.topped_up_at IS NOT NULL, 'valid_ms',
+      'is_small', room >= 100 * (ask.kept + granted), 'has_topped_up', ask.topped_up_at IS NOT NULL, 'valid_ms',
       trunc(1000 * extract(epoch FROM least(ask.expires_at, ask.period_ends_at, budget_ends_at) - moment)),
       'first_place', request_count + 1, 'last_place', (counts->ask.place::text->>'counted_to')::bigint);
 
     change_signup := granted_signup - returned_signup;
     change_funded := granted - granted_signup - returned_funded;
     IF ask.had_signup + ask.had_funded + granted > 0 THEN
-      INSERT INTO text_allowances AS kept (id, process_id, account_id, api_key_id, end_user_budget_id, amount,
+      INSERT INTO text_allowances AS kept (id, process_id, account_id, api_key_id, budget_ids, amount,
         signup_amount, opened_at)
-      VALUES (ask.id, writer, ask.account_id, ask.api_key_id, ask.budget_id, granted, granted_signup, moment)
+      VALUES (ask.id, writer, ask.account_id, ask.api_key_id, ask.all_budget_ids, granted, granted_signup, moment)
       ON CONFLICT (id) DO UPDATE SET amount = kept.amount + change_signup + change_funded,
         signup_amount = kept.signup_amount + change_signup,
         answered_at = CASE WHEN ask.is_answered THEN moment ELSE kept.answered_at END;
     END IF;
-    IF budget.id IS NOT NULL THEN PERFORM count_towards_budget(budget.id, change_signup + change_funded); END IF;
+    IF budget.id IS NOT NULL THEN PERFORM count_towards_budgets(ask.all_budget_ids, change_signup + change_funded); END IF;
     moved := moved || ARRAY(
       SELECT jsonb_populate_record(NULL::transfers, jsonb_build_object('id', id,
         'opened_at', moment, 'created_at', moment, 'kind', kind, 'debit', debit, 'credit', credit,
@@ -369,7 +398,9 @@ BEGIN
         AS change(id, kind, debit, credit, signup, funded)
       WHERE signup + funded > 0);
   END LOOP;
-  INSERT INTO transfers SELECT * FROM unnest(moved);
+  IF cardinality(moved) > 0 THEN
+    INSERT INTO transfers SELECT * FROM unnest(moved);
+  END IF;
 END $$;
 
 -- writer: the process. write_number: grows by one with each write, and stays the same when a write is repeated.
@@ -402,8 +433,10 @@ BEGIN
   END IF;
   previous_write := renew_text_lease(writer, write_number);
   is_repeated := coalesce(previous_write >= write_number, false);
-  SELECT array_agg(account_id), array_agg(api_key_id), array_agg(id) INTO owner_ids, key_ids, ask_ids
-  FROM json_to_recordset(asks) AS ask(account_id text, api_key_id text, id text);
+  IF json_array_length(asks) > 0 THEN
+    SELECT array_agg(account_id), array_agg(api_key_id), array_agg(id) INTO owner_ids, key_ids, ask_ids
+    FROM json_to_recordset(asks) AS ask(account_id text, api_key_id text, id text);
+  END IF;
 
   IF (previous_write IS NULL OR may_be_recorded) AND cardinality(items) > 0 THEN
     recorded_ids := ARRAY(SELECT allowance_id FROM unnest(items) WHERE paid > 0);
@@ -414,16 +447,25 @@ BEGIN
   IF NOT is_repeated AND cardinality(items) + coalesce(cardinality(ask_ids), 0) > 0 THEN
     PERFORM FROM accounts WHERE id = ANY (owner_ids || (SELECT array_agg(account_id) FROM unnest(items)))
     ORDER BY id FOR NO KEY UPDATE;
-    PERFORM FROM api_keys WHERE id = ANY (key_ids) ORDER BY id FOR NO KEY UPDATE;
+    IF key_ids IS NOT NULL THEN
+      PERFORM FROM api_keys WHERE id = ANY (key_ids) ORDER BY id FOR NO KEY UPDATE;
+    END IF;
   END IF;
   moment := clock_timestamp();
 
+  -- A process that runs lines of batches serves nothing else.
+  IF NOT is_repeated AND (items[1]).batch_id IS NOT NULL THEN
+    recorded_ids := recorded_ids || ARRAY(SELECT allowance_id FROM unnest(items) WHERE paid > 0);
+    items := answer_batch_lines(items);
+  END IF;
   IF NOT is_repeated AND cardinality(items) > 0 THEN PERFORM settle_text(writer, items, moment); END IF;
   IF NOT is_repeated AND ask_ids IS NOT NULL THEN
     SELECT * INTO decisions, answers, ms_left FROM grant_text(writer, asks, moment, free_limit, free_limit_topped_up);
   END IF;
 
-  DELETE FROM text_allowances WHERE process_id = writer AND amount = 0;
+  IF cardinality(items) > 0 OR ask_ids IS NOT NULL THEN
+    DELETE FROM text_allowances WHERE process_id = writer AND amount = 0;
+  END IF;
   RETURN jsonb_build_object(
     'is_repeated', is_repeated,
     'at', moment,

@@ -66,6 +66,8 @@ export interface AccountTotals {
   readonly toppedUp: PicoUsd;
   readonly signupGranted: PicoUsd;
   readonly promoGranted: PicoUsd;
+  /** Funds of gift codes. */
+  readonly gifted: PicoUsd;
   /** Promo credit that expired unspent. */
   readonly promoExpired: PicoUsd;
   readonly charged: PicoUsd;
@@ -164,6 +166,7 @@ export async function sumAccountTotals(database: Database, accountId: string): P
       coalesce(sum(amount) FILTER (WHERE kind = 'signup_grant'), 0) AS signup_granted,
       coalesce(sum(amount) FILTER (WHERE kind = 'promo_grant'), 0) AS promo_granted,
       coalesce(sum(amount) FILTER (WHERE kind = 'promo_expiry'), 0) AS promo_expired,
+      coalesce(sum(amount) FILTER (WHERE kind = 'gift'), 0) AS gifted,
       coalesce(sum(amount) FILTER (WHERE kind IN ${CHARGES}), 0) AS charged,
       coalesce(sum(amount) FILTER (WHERE kind = 'refund'), 0) AS refunded,
       coalesce(sum(${CHANGE.available}) FILTER (WHERE kind = 'adjustment'), 0) AS adjusted
@@ -171,7 +174,16 @@ export async function sumAccountTotals(database: Database, accountId: string): P
     { accountId },
   );
   return readRow(onlyRow(rows), {
-    amounts: ['topped_up', 'signup_granted', 'promo_granted', 'promo_expired', 'charged', 'refunded', 'adjusted'],
+    amounts: [
+      'topped_up',
+      'signup_granted',
+      'promo_granted',
+      'promo_expired',
+      'gifted',
+      'charged',
+      'refunded',
+      'adjusted',
+    ],
   });
 }
 

@@ -1,4 +1,4 @@
-/** Recalls the allowances of an account, a key or an end user, so that a change applies in every process at once. */
+/** Recalls the allowances of an account, a key or a budget, so that a change applies in every process at once. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../database.ts';
 import { columnsOf } from '../row.ts';
@@ -8,11 +8,11 @@ const POLL_MS = 20;
 /** After this, every process has answered, or its lease has ended. */
 const TIMEOUT_MS = LEASE_SECONDS * 1000 + 1_000;
 
-/** The owner of allowances: an account, or only one of its keys or the budget of one of its end users. */
+/** The owner of allowances: an account, or only one of its keys or budgets. */
 interface Owner {
   readonly accountId: string;
   readonly apiKeyId?: string;
-  readonly endUserBudgetId?: string;
+  readonly budgetId?: string;
 }
 
 /**
@@ -21,11 +21,14 @@ interface Owner {
  *
  * @returns whether there were any allowances
  */
-export async function recallAllowances(database: Database, owner: Owner): Promise<boolean> {
+export async function recallAllowances(database: Database, { budgetId, ...owner }: Owner): Promise<boolean> {
   const recalled = await database.transaction(async (transaction) => {
     await transaction('accounts').where({ id: owner.accountId }).forNoKeyUpdate().select('id');
     return transaction('text_allowances')
       .where(columnsOf(owner))
+      .where((rows) => {
+        if (budgetId !== undefined) void rows.whereRaw(':budgetId = ANY (budget_ids)', { budgetId });
+      })
       .update({ recalled_at: transaction.raw('clock_timestamp()') })
       .returning<{ id: string; recalled_at: Date }[]>(['id', 'recalled_at']);
   });

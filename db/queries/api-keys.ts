@@ -4,6 +4,7 @@ import type { PlannedVersion } from '../../domain/price-list.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
 import { columnsOf, type OptionalFields, type RowOf } from '../row.ts';
+import { matchesModels } from '../../domain/model-patterns.ts';
 import { recallAllowances } from './allowances.ts';
 import { PLANNED_VERSIONS } from './price-lists.ts';
 
@@ -25,6 +26,7 @@ export interface ApiKey extends KeyState, KeyGroup {
 
 /** A key, with the facts about its account that a request needs. */
 export interface Caller {
+  /** Its models and its requests per minute are within the terms of the account's plan. */
   readonly key: ApiKey;
   readonly account: {
     readonly id: string;
@@ -57,6 +59,8 @@ type CallerRow = KeyRow & {
   suspended_at: Date | null;
   budgets_version: number;
   response_minutes: number | null;
+  plan_models: string[] | null;
+  plan_rpm: number | null;
   planned: readonly PlannedVersion[] | null;
 };
 
@@ -77,12 +81,16 @@ export async function insertApiKey(
   return toApiKey(onlyRow(rows));
 }
 
+const CALLER_COLUMNS = /* sql */ `api_keys.*, topped_up_at, suspended_at, budgets_version, response_minutes,
+  plan.models AS plan_models, plan.rate_limit_rpm AS plan_rpm, ${PLANNED_VERSIONS} AS planned`;
+const WITH_ACCOUNT = /* sql */ `JOIN accounts ON accounts.id = account_id
+  LEFT JOIN LATERAL current_plan(accounts.id, now()) AS plan ON true`;
+
 /** Finds keys by their digests, deleted ones included, with their accounts, in order; null where there is no key. */
 export async function findCallers(database: Database, digests: readonly Buffer[]): Promise<readonly (Caller | null)[]> {
   const { rows } = await database.raw<{ rows: (CallerRow & { readonly digest: Buffer })[] }>(
     /* sql */ `
-    SELECT api_keys.*, topped_up_at, suspended_at, budgets_version, response_minutes, ${PLANNED_VERSIONS} AS planned
-    FROM api_keys JOIN accounts ON accounts.id = account_id WHERE digest = ANY (:digests)`,
+    SELECT ${CALLER_COLUMNS} FROM api_keys ${WITH_ACCOUNT} WHERE digest = ANY (:digests)`,
     { digests: [...digests] },
   );
   const callers = new Map(rows.map((row) => [row.digest.toString('hex'), toCaller(row)]));
@@ -93,8 +101,7 @@ export async function findCallers(database: Database, digests: readonly Buffer[]
 export async function findCallersOfKeys(database: Database, keyIds: readonly string[]): Promise<readonly Caller[]> {
   const { rows } = await database.raw<{ rows: CallerRow[] }>(
     /* sql */ `
-    SELECT api_keys.*, topped_up_at, suspended_at, budgets_version, response_minutes, ${PLANNED_VERSIONS} AS planned
-    FROM api_keys JOIN accounts ON accounts.id = account_id WHERE api_keys.id = ANY (:keyIds)`,
+    SELECT ${CALLER_COLUMNS} FROM api_keys ${WITH_ACCOUNT} WHERE api_keys.id = ANY (:keyIds)`,
     { keyIds: [...keyIds] },
   );
   return rows.map(toCaller);
@@ -182,7 +189,7 @@ function toColumns({ disabled, ...fields }: KeySettings): Record<string, unknown
 
 function toCaller(row: CallerRow): Caller {
   return {
-    key: toApiKey(row),
+    key: asPlanned(toApiKey(row), row),
     account: {
       id: row.account_id,
       toppedUpAt: row.topped_up_at,
@@ -191,6 +198,15 @@ function toCaller(row: CallerRow): Caller {
       budgetsVersion: row.budgets_version,
       responseMinutes: row.response_minutes,
     },
+  };
+}
+
+/** The key within the terms of its account's plan. */
+function asPlanned(key: ApiKey, { plan_models: models, plan_rpm: rpm }: CallerRow): ApiKey {
+  return {
+    ...key,
+    models: models === null ? key.models : (key.models?.filter((model) => matchesModels(models, model)) ?? models),
+    rateLimitRpm: rpm === null ? key.rateLimitRpm : Math.min(rpm, key.rateLimitRpm ?? rpm),
   };
 }
 

@@ -46,3 +46,26 @@ export async function readBacklog(database: Database): Promise<Backlog> {
 }
 
 type BacklogRow = Omit<RowOf<Backlog>, 'reserved_usd'> & { readonly reserved: string };
+
+/** Batches that are not final. */
+export interface BatchBacklog {
+  /** Batches whose requests may start. */
+  readonly inProgress: number;
+  /** The batches among these that wait for money, a key or an operator. */
+  readonly paused: number;
+  /** Batches whose input is read, whose files are written, or that are being cancelled. */
+  readonly changing: number;
+  /** The requests of all these batches. */
+  readonly requests: number;
+}
+
+/** Reads a partial index. The requests of a batch are not counted one by one. */
+export async function readBatchBacklog(database: Database): Promise<BatchBacklog> {
+  const { rows } = await database.raw<{ rows: RowOf<BatchBacklog>[] }>(/* sql */ `
+    SELECT count(*) FILTER (WHERE status = 'in_progress')::int AS in_progress,
+      count(*) FILTER (WHERE status = 'in_progress' AND (paused_at IS NOT NULL OR operator_paused_at IS NOT NULL))::int
+        AS paused,
+      count(*) FILTER (WHERE status <> 'in_progress')::int AS changing, coalesce(sum(total), 0)::int AS requests
+    FROM batches WHERE ended_at IS NULL`);
+  return readRow(onlyRow(rows), {});
+}

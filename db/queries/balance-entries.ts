@@ -33,7 +33,7 @@ export interface BalanceEntry {
   readonly failureReason: FailureReason | null;
   readonly inputTokens: bigint | null;
   readonly outputTokens: bigint | null;
-  /** The reference of a top-up, a promo grant, or a payment that went back to its payer. */
+  /** The reference of a top-up, a promo grant, the signup credit of a registration, or a returned payment. */
   readonly reference: string | null;
   /** The author of a correction. */
   readonly author: string | null;

@@ -10,12 +10,14 @@ import {
   type Seller,
 } from '../../domain/billing-document.ts';
 import { newId } from '../../domain/ids.ts';
+import { formatDollars } from '../../domain/money.ts';
 import { type Month, parseMonth } from '../../domain/month.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';
 import { CHARGES, isFirstCharge } from '../ledger-sql.ts';
 import { type IdPage, newestFirst } from '../page.ts';
 import { camelCased, columnsOf, type RowOf } from '../row.ts';
 import { findAccount } from './accounts.ts';
+import { orderNotice } from './mails.ts';
 import { MAX_CHAIN_MS } from './month-export.ts';
 
 export interface BillingDocument extends DocumentContent {
@@ -72,10 +74,16 @@ export async function issueDocument(transaction: Database, due: DueDocument): Pr
     { kind },
   );
   const { year, last_number: count } = onlyRow(rows);
+  const [id, number] = [newId('billingDocument'), numberOf(kind, year, count)];
   await transaction('billing_documents').insert({
-    ...columnsOf({ id: newId('billingDocument'), accountId, kind, source, month, reference }),
-    number: numberOf(kind, year, count),
+    ...columnsOf({ id, accountId, kind, number, source, month, reference }),
     content: JSON.stringify(content, (_name, value: unknown) => (typeof value === 'bigint' ? value.toString() : value)),
+  });
+  await orderNotice(transaction, {
+    kind: 'document_issued',
+    accountId,
+    reference: `document_issued:${id}`,
+    facts: { document: id, number, kind, total: formatDollars(content.total) },
   });
 }
 

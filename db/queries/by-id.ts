@@ -4,7 +4,7 @@ import type { Database } from '../database.ts';
 import { periodOfRequest } from '../period.ts';
 import { camelCased, readRow, type RowOf } from '../row.ts';
 import type { ApiKey } from './api-keys.ts';
-import type { AccountAction, OperatorAction } from './operator-actions.ts';
+import type { AccountAction, BatchAction, OperatorAction } from './operator-actions.ts';
 import type { Upload } from './uploads.ts';
 import type { WebhookEndpoint } from './webhook-endpoints.ts';
 
@@ -21,9 +21,10 @@ interface Event {
   readonly taskId: string | null;
 }
 
-/** An operator's action on a task or an account. */
-type Action = Omit<OperatorAction | AccountAction, 'taskId' | 'accountId'> & {
+/** An operator's action on a task, a batch or an account. */
+type Action = Omit<OperatorAction | BatchAction | AccountAction, 'taskId' | 'batchId' | 'accountId'> & {
   readonly taskId: string | null;
+  readonly batchId: string | null;
   readonly accountId: string | null;
 };
 
@@ -66,16 +67,16 @@ export async function findUploadById(database: Database, id: string) {
 export async function findActionById(database: Database, id: string) {
   const row = await database<RowOf<Action>>('operator_actions')
     .where({ id })
-    .first('account_id', 'task_id', 'kind', 'author', 'reason');
+    .first('account_id', 'task_id', 'batch_id', 'kind', 'author', 'reason');
   return row ? camelCased(row) : null;
 }
 
 /**
- * Finds the task or text request that a request created. Requests have neither rows nor an index: the time in the id
+ * Finds the task, batch or text request that a request created. Requests have neither rows nor an index: the time in the id
  * bounds the search.
  *
  * @param requestId `req_…`
- * @returns the id of the task or text request; null if the request was refused or only read
+ * @returns the id of the task, batch or text request; null if the request was refused or only read
  */
 export async function findCreatedByRequest(database: Database, requestId: string): Promise<string | null> {
   const { from, to } = periodOfRequest(requestId);
@@ -84,12 +85,16 @@ export async function findCreatedByRequest(database: Database, requestId: string
     SELECT id FROM tasks WHERE request_id = :requestId AND id >= :firstTask AND id < :lastTask
       AND created_at >= :from AND created_at < :to
     UNION ALL
+    SELECT id FROM batches WHERE request_id = :requestId AND id >= :firstBatch AND id < :lastBatch
+    UNION ALL
     SELECT id FROM text_requests WHERE request_id = :requestId AND id >= :firstText AND id < :lastText
       AND created_at >= :from AND created_at < :to`,
     {
       requestId,
       firstTask: firstIdAt('task', from.getTime()),
       lastTask: firstIdAt('task', to.getTime()),
+      firstBatch: firstIdAt('batch', from.getTime()),
+      lastBatch: firstIdAt('batch', to.getTime()),
       firstText: firstIdAt('textRequest', from.getTime()),
       lastText: firstIdAt('textRequest', to.getTime()),
       from,

@@ -34,7 +34,7 @@ const ERASED_MESSAGE = 'The message of this failure was erased.';
 
 /** Every place with a copy of content, and what erases the copy. Encrypted columns count: nobody can search them. */
 export const CONTENT_COPIES = {
-  'end_user_budgets.end_user': 'eraseContent',
+  'budgets.end_user': 'eraseContent',
   'tasks.request, output, error_message, end_user': 'eraseTasks',
   'submissions.detail, files': 'eraseTasks',
   'upstream_failures.message': 'eraseTasks',
@@ -45,6 +45,9 @@ export const CONTENT_COPIES = {
   'files of results, late results and uploads': 'the sweep of files',
   'histories of tasks and deliveries': 'the sweep of files',
   'uploads.filename': 'the sweep of files',
+  'batches.metadata': 'metadata of batches',
+  'batch_lines.custom_id': 'the end of the batch, within two days',
+  'batch_contents.encrypted_content': 'the end of the batch, within two days',
   'idempotency_keys.encrypted_body': 'responses of create calls',
   'sent_forms.encrypted_answer': 'answers to forms',
   'stored_responses.encrypted_content': 'stored responses of accounts',
@@ -72,9 +75,11 @@ const DUE_TASKS = /* sql */ `
   SELECT id, created_at, output FROM tasks
   WHERE tasks.account_id = owner.id AND tasks.id < first_id_at('task_', erase_content_before(owner))
     AND tasks.created_at < erase_content_before(owner) AND erased_at IS NULL`;
+/** The answers of a batch are as old as the batch, whose id names its files. */
 const DUE_UPLOADS = /* sql */ `
   SELECT id FROM uploads
-  WHERE uploads.account_id = owner.id AND uploads.created_at < erase_content_before(owner) AND deleted_at IS NULL`;
+  WHERE uploads.account_id = owner.id AND deleted_at IS NULL AND (uploads.created_at < erase_content_before(owner)
+    OR purpose = 'batch_output' AND uploads.id < first_id_at('file_', erase_content_before(owner)))`;
 
 /** Has the bindings of {@link findContentToErase}. */
 export const CONTENT_TO_ERASE = /* sql */ `
@@ -263,6 +268,11 @@ export const CONTENT_SWEEPS = {
     'realtime_secrets',
     'DELETE FROM realtime_secrets',
     `account_id = owner.id AND ${isDue('created_at')}`,
+  ),
+  'metadata of batches': changeDueRows(
+    'batches',
+    'UPDATE batches SET metadata = NULL',
+    `account_id = owner.id AND metadata IS NOT NULL AND ended_at IS NOT NULL AND ${isDue('created_at')}`,
   ),
   'expired uploads': expireUploads,
   'messages about text requests': eraseTextAttempts,

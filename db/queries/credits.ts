@@ -1,4 +1,4 @@
-/** Credits to accounts, and adjustments: top-ups, signup credit and manual corrections. */
+/** Credits to accounts, and adjustments: top-ups, signup credit, gifts and manual corrections. */
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Database } from '../database.ts';
@@ -7,6 +7,7 @@ import { columnsOf, readRow, type RowOf } from '../row.ts';
 import { withPartitions } from '../partitions.ts';
 import { lockAccount } from './accounts.ts';
 import { issueDocument } from './billing-documents.ts';
+import { postAwaitedSignupCredit } from './signup-credits.ts';
 import { findTransferById, insertTransfer, type Transfer } from './transfers.ts';
 
 export interface TopUp {
@@ -58,6 +59,7 @@ async function creditOnce(database: Database, payment: Payment): Promise<TopUp> 
     if (!inserted) return findTopUp(transaction, accountId, reference);
     const createdAt = inserted.created_at;
     await insertTransfer(transaction, { id: transferId, kind: 'topup', accountId, amount, createdAt, reference });
+    await postAwaitedSignupCredit(transaction, accountId);
     const lines = [{ subject: 'payment', model: null, quantity: 1, amount } as const];
     await issueDocument(transaction, { accountId, kind: 'receipt', source: transferId, reference, lines });
     return { transferId, amount, createdAt, applied: true };
@@ -106,6 +108,17 @@ export async function listTopUps(
 export async function grantSignupCredit(database: Database, accountId: string, amount: PicoUsd): Promise<string> {
   const id = newId('transfer');
   await insertTransfer(database, { id, kind: 'signup_grant', accountId, amount, signupAmount: amount });
+  return id;
+}
+
+/** Credits the funds of a gift code. The code must be redeemed in the same transaction. @returns the id of the transfer */
+export async function creditGift(
+  transaction: Database,
+  gift: { readonly accountId: string; readonly amount: PicoUsd; readonly codeId: string; readonly at: Date },
+): Promise<string> {
+  const id = newId('transfer');
+  const { accountId, amount, codeId: reference, at: createdAt } = gift;
+  await insertTransfer(transaction, { id, kind: 'gift', accountId, amount, reference, createdAt });
   return id;
 }
 

@@ -1,4 +1,4 @@
-/** The budgets of end users. db/functions/end-user-budgets.sql holds and counts the money. */
+/** The budgets of end users. db/functions/budgets.sql holds and counts the money. */
 import { endUserName, type EndUserBudget } from '../../domain/end-user.ts';
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
@@ -7,6 +7,7 @@ import { type Database, onlyRow } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
 import { columnsOf, readRow, type RowOf } from '../row.ts';
 import { recallAllowances } from './allowances.ts';
+import { announceBudgets, columnsNow, countRunningTasks, deleteBudget } from './budgets.ts';
 
 /** A budget with its spent amount. */
 export interface StoredBudget extends EndUserBudget {
@@ -31,31 +32,31 @@ export async function setEndUserBudget(database: Database, wanted: NewBudget): P
   const budget = { ...wanted, endUser: endUserName(wanted.endUser) };
   const { accountId, endUser, limitPeriod } = budget;
   const id = await database.transaction(async (transaction) => {
-    await announceChange(transaction, accountId);
-    const budgets = () => transaction<BudgetRow>('end_user_budgets').where({ account_id: accountId });
+    await announceBudgets(transaction, accountId);
+    const budgets = () => transaction<BudgetRow>('budgets').where({ account_id: accountId }).whereNotNull('end_user');
     const known = await budgets().where({ end_user: endUser }).first('id');
     const { count } = onlyRow(await budgets().count<{ count: string }[]>('*'));
     if (!known && Number(count) >= END_USERS.maxBudgets) return null;
     const ofPeriod = (kept: string, started: string) =>
-      transaction.raw(
-        `CASE WHEN end_user_budgets.limit_period = :limitPeriod THEN end_user_budgets.${kept} ELSE ${started} END`,
-        { limitPeriod },
-      );
-    const used = transaction.raw('held_by_tasks(:accountId, :endUser)', { accountId, endUser });
-    const rows = await transaction('end_user_budgets')
-      .insert({ ...columnsOf({ id: newId('endUserBudget'), ...budget }), used })
+      transaction.raw(`CASE WHEN budgets.limit_period = :limitPeriod THEN budgets.${kept} ELSE ${started} END`, {
+        limitPeriod,
+      });
+    const rows = await transaction('budgets')
+      .insert(columnsOf({ id: newId('endUserBudget'), ...budget }))
       .onConflict(['account_id', 'end_user'])
       .merge({
         usage_limit: budget.usageLimit.toString(),
         limit_period: limitPeriod,
-        used: ofPeriod('used', 'held_for_budget(end_user_budgets)'),
+        used: ofPeriod('used', 'held_for_budget(budgets)'),
         period_since: ofPeriod('period_since', 'clock_timestamp()'),
       })
       .returning<{ id: string }[]>('id');
-    return onlyRow(rows).id;
+    const { id: kept } = onlyRow(rows);
+    if (!known) await countRunningTasks(transaction, kept);
+    return kept;
   });
   if (id === null) return null;
-  await recallAllowances(database, { accountId, endUserBudgetId: id });
+  await recallAllowances(database, { accountId, budgetId: id });
   const row = await budgetsNow(database).where({ id }).first();
   return row ? toBudget(row) : null;
 }
@@ -76,17 +77,6 @@ export async function listEndUserBudgets(
   return (await newestFirst(query, page)).map(toBudget);
 }
 
-/** All budgets of an account, by their end users. */
-export async function findBudgetsByEndUser(
-  database: Database,
-  accountId: string,
-): Promise<ReadonlyMap<string, EndUserBudget>> {
-  const rows = await database<BudgetRow>('end_user_budgets')
-    .where({ account_id: accountId })
-    .select('id', 'end_user', 'usage_limit', 'limit_period');
-  return new Map(rows.map((row) => [row.end_user, readRow(row, { amounts: ['usage_limit'] })]));
-}
-
 /**
  * Deletes a budget. Its end user is unlimited once every process knows.
  *
@@ -97,36 +87,18 @@ export async function deleteEndUserBudget(
   database: Database,
   { id, accountId = null }: { readonly id: string; readonly accountId?: string | null },
 ): Promise<boolean> {
-  const budget = await database<BudgetRow>('end_user_budgets').where({ id }).first('account_id');
-  if (!budget || (accountId !== null && budget.account_id !== accountId)) return false;
-  return database.transaction(async (transaction) => {
-    await announceChange(transaction, budget.account_id);
-    return (await transaction('end_user_budgets').where({ id }).delete()) > 0;
-  });
+  return deleteBudget(database, { id, accountId, ofEndUser: true });
 }
 
-/** Deletes all budgets of an account, with the names of the end users. */
+/** Deletes the budgets of an account's end users, with their names. */
 export async function deleteEndUserBudgets(transaction: Database, accountId: string): Promise<void> {
-  await announceChange(transaction, accountId);
-  await transaction('end_user_budgets').where({ account_id: accountId }).delete();
-}
-
-/** Makes every process read the account's budgets again. Locks the account, as must happen before its budgets. */
-async function announceChange(transaction: Database, accountId: string): Promise<void> {
-  await transaction('accounts').where({ id: accountId }).increment('budgets_version');
+  await announceBudgets(transaction, accountId);
+  await transaction('budgets').where({ account_id: accountId }).whereNotNull('end_user').delete();
 }
 
 /** Budgets in their current period. */
 function budgetsNow(database: Database) {
-  return database<BudgetRow>('end_user_budgets').select<BudgetRow[]>(
-    'id',
-    'account_id',
-    'end_user',
-    'usage_limit',
-    'limit_period',
-    'created_at',
-    database.raw('used_of_budget(end_user_budgets, now()) AS used_of_limit'),
-  );
+  return database<BudgetRow>('budgets').whereNotNull('end_user').select<BudgetRow[]>(columnsNow(database));
 }
 
 function toBudget(row: BudgetRow): StoredBudget {

@@ -1,4 +1,4 @@
-import { createdAtMsOf, isId, newId } from '../../domain/ids.ts';
+import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import { isFinal, type Task, type TaskEnding } from '../../domain/task.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
 import { renderEvent, TASK_EVENT } from '../../domain/webhook-event.ts';
@@ -139,7 +139,7 @@ async function readTasks(
   database: Database,
   finishes: readonly Finish[],
 ): Promise<{ readonly tasks: ReadonlyMap<string, Task>; readonly now: Date }> {
-  const ids = finishes.map(({ taskId }) => taskId).filter((id) => isId('task', id));
+  const ids = finishes.map(({ taskId }) => taskId);
   const rows = await tasksById(database, ids).select<(TaskRow & { now: Date })[]>(
     '*',
     database.raw('clock_timestamp() AS now'),

@@ -41,11 +41,6 @@ export async function deleteIdentity(database: Database, userId: string, id: str
   return (await database('user_identities').where({ user_id: userId }).whereRaw(`${ID} = :id`, { id }).delete()) === 1;
 }
 
-/** Whether the user has an identity at the provider. */
-export async function hasIdentity(database: Database, userId: string, issuer: string): Promise<boolean> {
-  return (await database('user_identities').where({ user_id: userId, issuer }).first()) !== undefined;
-}
-
 /** @returns false if the identity already belongs to a user */
 export async function insertIdentity(
   database: Database,

@@ -1,4 +1,5 @@
 /** Invitations to accounts, and their e-mails: see `db/schema/0008-people.sql`. */
+import type { MailOutcome } from '../../domain/mail.ts';
 import type { MemberRole } from '../../domain/roles.ts';
 import { type Database, secondsFromNow } from '../database.ts';
 import { camelCased, columnsOf, type RowOf } from '../row.ts';
@@ -10,8 +11,8 @@ export interface Invitation {
   readonly email: string;
   readonly role: MemberRole;
   readonly expiresAt: Date;
-  /** The status of the e-mail; null if the owner passes the link on instead. */
-  readonly mail: 'ordered' | 'sent' | 'failed' | null;
+  /** The outcome of the e-mail; null if the owner passes the link on instead. */
+  readonly mail: MailOutcome | null;
 }
 
 export interface NewInvitation extends Pick<Invitation, 'accountId' | 'email' | 'role'> {
@@ -19,14 +20,6 @@ export interface NewInvitation extends Pick<Invitation, 'accountId' | 'email' | 
   /** The owner who invites. */
   readonly invitedBy: string;
   readonly lifetimeSeconds: number;
-  /** Whether Genway sends the link by e-mail. */
-  readonly isMailed: boolean;
-}
-
-/** An e-mail to send, with an invitation. */
-export interface InvitationMail extends Pick<Invitation, 'accountId' | 'accountName' | 'email'> {
-  /** The number of attempts to send the e-mail, this one included. */
-  readonly attempts: number;
 }
 
 type InvitationRow = RowOf<Invitation>;
@@ -34,52 +27,39 @@ type InvitationRow = RowOf<Invitation>;
 /** Creates an invitation. It replaces an earlier invitation of the address to the same account. */
 export async function saveInvitation(
   database: Database,
-  { lifetimeSeconds, isMailed, ...invitation }: NewInvitation,
+  { lifetimeSeconds, ...invitation }: NewInvitation,
 ): Promise<void> {
   await database('account_invitations')
     .insert({
       ...columnsOf(invitation),
       created_at: database.fn.now(),
       expires_at: secondsFromNow(database, lifetimeSeconds),
-      mail: isMailed ? 'ordered' : null,
-      mail_attempts: 0,
-      mail_due_at: isMailed ? database.fn.now() : null,
     })
     .onConflict(['account_id', 'email'])
     .merge();
 }
 
 /**
- * Claims a due e-mail, and gives its invitation a new link that replaces the earlier one. Unless
- * {@link endInvitationMail} is called, the e-mail is due again after a minute, then after increasing delays, even if
- * the process has died.
+ * Gives an open invitation a new link, which replaces the earlier one.
  *
- * @param link the digest of the link's token, and the lifetime of the link
+ * @param mailId the e-mail with the link, which was ordered with the invitation
+ * @returns the name of the account; null if the invitation of the e-mail was replaced or is not open
  */
-export async function claimInvitationMail(
+export async function renewInvitation(
   database: Database,
-  { digest, lifetimeSeconds }: Pick<NewInvitation, 'digest' | 'lifetimeSeconds'>,
-): Promise<InvitationMail | null> {
-  const { rows } = await database.raw<{ rows: InvitationMail[] }>(
+  { mailId, digest, lifetimeSeconds }: { readonly mailId: string } & Pick<NewInvitation, 'digest' | 'lifetimeSeconds'>,
+): Promise<string | null> {
+  const { rows } = await database.raw<{ rows: { name: string }[] }>(
     /* sql */ `
-    UPDATE account_invitations AS invitation SET digest = :digest,
-      expires_at = now() + :lifetimeSeconds * interval '1 second',
-      mail_attempts = mail_attempts + 1,
-      mail_due_at = now() + least(interval '1 minute' * power(2, mail_attempts), interval '4 hours')
-    FROM accounts AS account
-    WHERE account.id = invitation.account_id AND (invitation.account_id, invitation.email) = (
-      SELECT account_id, email FROM account_invitations WHERE mail_due_at <= now() AND expires_at > now()
-      ORDER BY mail_due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-    RETURNING invitation.account_id AS "accountId", account.name AS "accountName", invitation.email,
-      invitation.mail_attempts AS attempts`,
-    { digest, lifetimeSeconds },
+    UPDATE account_invitations AS invitation
+    SET digest = :digest, expires_at = now() + :lifetimeSeconds * interval '1 second'
+    FROM mails JOIN accounts ON accounts.id = mails.account_id
+    WHERE mails.id = :mailId AND invitation.account_id = mails.account_id AND invitation.email = mails.address
+      AND invitation.expires_at > now() AND invitation.created_at <= mails.created_at
+    RETURNING accounts.name`,
+    { mailId, digest, lifetimeSeconds },
   );
-  return rows[0] ?? null;
-}
-
-/** Records that an e-mail was sent or given up, unless the invitation has a new link meanwhile. */
-export async function endInvitationMail(database: Database, digest: Buffer, mail: 'sent' | 'failed'): Promise<void> {
-  await database('account_invitations').where({ digest }).update({ mail, mail_due_at: null });
+  return rows[0]?.name ?? null;
 }
 
 /** Lists the open invitations to an account, ordered by address. */
@@ -121,6 +101,10 @@ function open(database: Database) {
       'account_invitations.email',
       'role',
       'expires_at',
-      'mail',
+      database.raw(/* sql */ `(
+        SELECT outcome FROM mails
+        WHERE mails.account_id = account_invitations.account_id AND address = account_invitations.email
+          AND kind = 'membership' AND mails.created_at >= account_invitations.created_at
+        ORDER BY mails.created_at DESC LIMIT 1) AS mail`),
     );
 }

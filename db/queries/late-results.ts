@@ -7,6 +7,7 @@ import type { Database } from '../database.ts';
 import { camelCased, type RowOf } from '../row.ts';
 import { isDueTask } from './content.ts';
 import { insertEvent } from './events.ts';
+import { orderNotice } from './mails.ts';
 
 /** A late result with its files. */
 export interface StoredLateResult extends LateResult {
@@ -40,6 +41,12 @@ export async function storeLateResult(
     const [id, at] = [newId('event'), kept.created_at];
     const payload = renderEvent(LATE_EVENT, { id, at, lateResult: camelCased(kept) });
     await insertEvent(transaction, { id, accountId, type: LATE_RESULT_EVENT, taskId, payload, at });
+    await orderNotice(transaction, {
+      kind: 'late_result',
+      accountId,
+      reference: `late_result:${taskId}`,
+      facts: { task: taskId, until: kept.expires_at.toISOString() },
+    });
   });
 }
 

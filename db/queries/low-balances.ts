@@ -1,12 +1,13 @@
 /** Warnings about low balances: contract 6. */
 import { newId } from '../../domain/ids.ts';
-import type { PicoUsd } from '../../domain/money.ts';
+import { formatDollars, type PicoUsd } from '../../domain/money.ts';
 import { BALANCE_EVENT, LOW_BALANCE_EVENT, renderEvent } from '../../domain/webhook-event.ts';
 import type { Database } from '../database.ts';
 import { BALANCE } from '../ledger-sql.ts';
 import { readRow, type RowOf } from '../row.ts';
 import { type Account, BALANCES } from './accounts.ts';
 import { insertEvent } from './events.ts';
+import { orderNotice } from './mails.ts';
 
 /** The balance is below the threshold, and was not announced since it was last above the threshold. */
 const IS_NEWLY_LOW = /* sql */ `low_balance IS NOT NULL AND low_balance_since IS NULL
@@ -57,4 +58,14 @@ async function announce(transaction: Database, accountId: string): Promise<void>
   };
   const payload = renderEvent(BALANCE_EVENT, { id, at, balance });
   await insertEvent(transaction, { id, accountId, type: LOW_BALANCE_EVENT, taskId: null, payload, at });
+  await orderNotice(transaction, {
+    kind: 'balance_low',
+    accountId,
+    reference: `balance_low:${id}`,
+    facts: {
+      account: account.name,
+      balance: formatDollars(balance.available + balance.reserved),
+      threshold: formatDollars(lowBalance),
+    },
+  });
 }

@@ -24,6 +24,8 @@ export interface ExportedTransfer extends Omit<Transfer, 'openedAt'>, SummedToke
   readonly catalogueVersion: string | null;
   /** The version of the account's price list that set the price; null for the catalogue's prices. */
   readonly priceList: string | null;
+  /** The batch of the task or text request; null for none. */
+  readonly batchId: string | null;
   /** The vendor's known charge, for settlements, refunds and first charges of text. Zero for further charges. */
   readonly cost: PicoUsd | null;
   /** The error code of a refunded task. */
@@ -76,6 +78,7 @@ const PAGE = /* sql */ `
     CASE page.kind WHEN 'settlement' THEN task.billable_duration_seconds END AS "billableSeconds",
     ${SUMMED_TOKEN_COUNTS.map(({ name, column }) => `request.${column} AS "${name}"`).join(', ')},
     request.catalogue_version AS "catalogueVersion", coalesce(task.price_list, request.price_list) AS "priceList",
+    coalesce(task.batch_id, charged.batch_id) AS "batchId",
     CASE WHEN page.text_request_id IS NULL THEN spent.cost
       -- Counted once, though a charge may take several transfers, each of which adds to the margin.
       WHEN request.id IS NOT NULL THEN cost_of_text(request.*, rates.*)
@@ -94,7 +97,7 @@ const PAGE = /* sql */ `
   ) AS spent ON page.kind IN ('settlement', 'refund') AND page.task_id IS NOT NULL
   ${joinRates('request')}
   LEFT JOIN LATERAL (
-    SELECT true AS has_cost FROM text_requests AS used JOIN text_costs AS known ON known.version = used.catalogue_version
+    SELECT used.batch_id, known.version IS NOT NULL AS has_cost FROM text_requests AS used LEFT JOIN text_costs AS known ON known.version = used.catalogue_version
       AND known.model = used.model AND known.upstream = used.upstream AND known.upstream_model = used.upstream_model
     WHERE used.id = page.text_request_id
   ) AS charged ON page.text_request_id IS NOT NULL

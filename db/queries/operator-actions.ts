@@ -1,4 +1,4 @@
-/** The log of operators' actions on tasks and accounts, including reading prompts. */
+/** The log of operators' actions on tasks, batches, accounts and registrations, including reading prompts. */
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Database } from '../database.ts';
@@ -8,6 +8,12 @@ import { camelCased, readRow, type RowOf } from '../row.ts';
 export const TASK_ACTIONS = ['cancel', 'redeliver', 'read_prompt'] as const;
 export const ACCOUNT_ACTIONS = ['edit', 'price', 'suspend', 'reopen', 'erase'] as const;
 
+export const BATCH_ACTIONS = ['cancel', 'pause', 'resume', 'retry'] as const;
+
+export const REGISTRATION_ACTIONS = ['approve', 'reject', 'block', 'lift'] as const;
+
+export type RegistrationActionKind = (typeof REGISTRATION_ACTIONS)[number];
+export type BatchActionKind = (typeof BATCH_ACTIONS)[number];
 export type TaskActionKind = (typeof TASK_ACTIONS)[number];
 export type AccountActionKind = (typeof ACCOUNT_ACTIONS)[number];
 
@@ -30,6 +36,10 @@ export interface OperatorAction extends Action<TaskActionKind> {
 
 export interface AccountAction extends Action<AccountActionKind> {
   readonly accountId: string;
+}
+
+export interface BatchAction extends Action<BatchActionKind> {
+  readonly batchId: string;
 }
 
 /** An action on an account, or a manual adjustment of its balance. */
@@ -65,6 +75,38 @@ export async function recordAccountAction(
 ): Promise<void> {
   const id = newId('operatorAction');
   await database('operator_actions').insert({ id, account_id: accountId, kind, author, reason });
+}
+
+/** Records an action on a batch. */
+export async function recordBatchAction(
+  database: Database,
+  { batchId, kind, author, reason }: Omit<BatchAction, 'id' | 'createdAt'>,
+): Promise<void> {
+  const id = newId('operatorAction');
+  await database('operator_actions').insert({ id, batch_id: batchId, kind, author, reason });
+}
+
+/** Records an action on a registration or a block of registrations. */
+export async function recordRegistrationAction(
+  database: Database,
+  {
+    registrationId,
+    kind,
+    author,
+    reason,
+  }: Authorship & {
+    readonly registrationId: string;
+    readonly kind: RegistrationActionKind;
+  },
+): Promise<void> {
+  const id = newId('operatorAction');
+  await database('operator_actions').insert({ id, registration_id: registrationId, kind, author, reason });
+}
+
+/** The actions on a batch, oldest first. */
+export async function listBatchActions(database: Database, batchId: string): Promise<readonly BatchAction[]> {
+  const query = database<RowOf<BatchAction>>('operator_actions').where({ batch_id: batchId });
+  return (await query.orderBy('created_at')).map(camelCased);
 }
 
 /** Finds the action that cancelled a task. */

@@ -13,6 +13,7 @@ export interface PriceListVersion extends PriceRules, Authorship {
   readonly id: string;
   readonly list: string;
   readonly version: number;
+  readonly batchFactor: string | null;
   readonly validFrom: Date;
   readonly createdAt: Date;
 }
@@ -80,18 +81,18 @@ export function addPriceListVersion(
 async function insertVersion(
   transaction: Database,
   list: string,
-  { factor, rules, validFrom, author, reason }: NewPriceListVersion,
+  { factor, batchFactor = null, rules, validFrom, author, reason }: NewPriceListVersion,
 ): Promise<PriceListVersion> {
   const { rows } = await transaction
     .raw<{ rows: VersionRow[] }>(
       /* sql */ `
-      INSERT INTO price_list_versions (id, list, version, factor, rules, valid_from, author, reason, created_at)
-      SELECT :list || '@' || next, :list, next, :factor, :rules::jsonb,
+      INSERT INTO price_list_versions (id, list, version, factor, batch_factor, rules, valid_from, author, reason, created_at)
+      SELECT :list || '@' || next, :list, next, :factor, :batchFactor, :rules::jsonb,
         coalesce(:validFrom, moment + interval '${ANNOUNCED_SECONDS} seconds'), :author, :reason, moment
       FROM (SELECT coalesce(max(version), 0) + 1 AS next, clock_timestamp()::timestamptz(3) AS moment
         FROM price_list_versions WHERE list = :list) AS numbered
       RETURNING *`,
-      { list, factor, rules: JSON.stringify(rules), validFrom: validFrom ?? null, author, reason },
+      { list, factor, batchFactor, rules: JSON.stringify(rules), validFrom: validFrom ?? null, author, reason },
     )
     .catch((error: unknown) => {
       throw isViolationOf(error, 'price_list_versions_are_announced')

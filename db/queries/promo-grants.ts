@@ -23,11 +23,14 @@ export interface PromoGrant {
   readonly expiresAt: Date;
   readonly author: string;
   readonly reason: string;
+  /** Whether the account paid for it, so that the account counts as topped up. */
+  readonly isPaid: boolean;
   readonly createdAt: Date;
 }
 
 /** `expiresAt` must be in the future. The reference has 1 to 255 characters, and is unique within the account. */
-export type NewPromoGrant = Pick<PromoGrant, 'accountId' | 'amount' | 'expiresAt' | 'reference' | 'author' | 'reason'>;
+export type NewPromoGrant = Pick<PromoGrant, 'accountId' | 'amount' | 'expiresAt' | 'reference' | 'author' | 'reason'> &
+  Partial<Pick<PromoGrant, 'isPaid'>>;
 
 type PromoGrantRow = RowOf<PromoGrant>;
 
@@ -119,6 +122,28 @@ export async function expirePromoCredit(database: Database, limit: number): Prom
     );
   }
   return due.length;
+}
+
+/** Expires the available rest of a grant now. Amounts on hold expire with the grant. Does nothing without the grant. */
+export function endPromoGrant(
+  database: Database,
+  { accountId, reference }: Pick<PromoGrant, 'accountId' | 'reference'>,
+): Promise<void> {
+  return withPartitions(database, () =>
+    database.transaction(async (transaction) => {
+      await lockAccount(transaction, accountId);
+      const [row] = await transaction('promo_grants')
+        .where({ account_id: accountId, reference })
+        .where('available', '>', 0)
+        .select<{ id: string; available: string; now: Date }[]>(
+          'id',
+          'available',
+          transaction.raw('clock_timestamp() AS now'),
+        );
+      if (row)
+        await move(transaction, 'promo_expiry', { id: row.id, accountId, amount: picoUsd(row.available), at: row.now });
+    }),
+  );
 }
 
 async function move(

@@ -21,6 +21,7 @@ export interface StoredPricing {
   readonly rates: Readonly<Record<keyof TextPricing['rates'], string>>;
   readonly tiers: readonly (Omit<TextPricing['tiers'][number], 'factor'> & { readonly factor: string })[];
   readonly peaks: readonly (Omit<TextPricing['peaks'][number], 'factor'> & { readonly factor: string })[];
+  readonly batchFactor?: string | undefined;
 }
 
 interface StoredMediaPricing extends Omit<MediaPricing, 'byResolution'> {
@@ -98,18 +99,20 @@ function fromStoredMedia({ byResolution, ...rest }: StoredMediaPricing): MediaPr
 }
 
 /** Converts prices to JSON for storage. */
-export function toStored({ rates, tiers, peaks }: TextPricing): StoredPricing {
+export function toStored({ rates, tiers, peaks, batchFactor }: TextPricing): StoredPricing {
   return {
     rates: mapRates(rates, String),
     tiers: tiers.map((tier) => ({ ...tier, factor: tier.factor.decimal })),
     peaks: peaks.map((peak) => ({ ...peak, factor: peak.factor.decimal })),
+    batchFactor: batchFactor?.decimal,
   };
 }
 
-export function parseStoredPricing({ rates, tiers, peaks }: StoredPricing): TextPricing {
+export function parseStoredPricing({ rates, tiers, peaks, batchFactor }: StoredPricing): TextPricing {
   return {
     rates: mapRates(rates, BigInt),
     tiers: tiers.map((tier) => ({ ...tier, factor: parseRational(tier.factor) })),
     peaks: peaks.map((peak) => ({ ...peak, factor: parseRational(peak.factor) })),
+    ...(batchFactor !== undefined && { batchFactor: parseRational(batchFactor) }),
   };
 }

@@ -8,22 +8,22 @@ export interface Session {
   readonly user: User;
   /** The password was right, and the code of the second factor is missing. */
   readonly secondFactorPending: boolean;
-  /** Whether the user signed in through an OpenID Connect provider. */
-  readonly byProvider: boolean;
+  /** The issuer of the provider with which the user signed in; null for a password. */
+  readonly issuer: string | null;
 }
 
 export interface NewSession {
   readonly digest: Buffer;
   readonly userId: string;
   readonly secondFactorPending: boolean;
-  readonly byProvider: boolean;
+  readonly issuer: string | null;
   readonly userAgent: string;
   readonly lifetimeSeconds: number;
 }
 
 interface SessionRow extends UserRow {
   second_factor_pending: boolean;
-  by_provider: boolean;
+  issuer: string | null;
   is_noted: boolean;
 }
 
@@ -43,7 +43,7 @@ export async function insertSession(database: Database, { lifetimeSeconds, ...se
 export async function useSession(database: Database, digest: Buffer, idleSeconds: number): Promise<Session | null> {
   const { rows } = await database.raw<{ rows: SessionRow[] }>(
     /* sql */ `
-    SELECT users.*, second_factor_pending, by_provider, last_used_at > now() - interval '1 minute' AS is_noted
+    SELECT users.*, second_factor_pending, issuer, last_used_at > now() - interval '1 minute' AS is_noted
     FROM sessions JOIN users ON users.id = user_id
     WHERE digest = :digest AND expires_at > now() AND last_used_at > now() - :idleSeconds * interval '1 second' AND disabled_at IS NULL`,
     { digest, idleSeconds },
@@ -51,7 +51,7 @@ export async function useSession(database: Database, digest: Buffer, idleSeconds
   const [row] = rows;
   if (!row) return null;
   if (!row.is_noted) await database('sessions').where({ digest }).update({ last_used_at: database.fn.now() });
-  return { digest, user: toUser(row), secondFactorPending: row.second_factor_pending, byProvider: row.by_provider };
+  return { digest, user: toUser(row), secondFactorPending: row.second_factor_pending, issuer: row.issuer };
 }
 
 /** Ends all but a user's most recently used sessions. Sessions that wait for a code are counted separately. */
@@ -201,7 +201,13 @@ export type AttemptSubject = readonly [
     | 'link from network'
     | 'link to address'
     | 'links by owner'
-    | 'invitations to address',
+    | 'invitations to address'
+    | 'registrations from network'
+    | 'registrations of address'
+    | 'password of registration'
+    | 'address changes of user'
+    | 'gift code of account'
+    | 'gift code from network',
   ...parts: string[],
 ];
 
@@ -242,6 +248,14 @@ export async function claimSignInAttempt(
     { subject: nameOf(subject), most, windowSeconds },
   );
   return rows.length === 1;
+}
+
+/** Claims an attempt of each limit in turn, up to the first that refuses it. @returns whether the attempt may be made */
+export async function claimSignInAttempts(database: Database, limits: readonly AttemptLimit[]): Promise<boolean> {
+  for (const limit of limits) {
+    if (!(await claimSignInAttempt(database, limit))) return false;
+  }
+  return true;
 }
 
 const IS_CURRENT = /* sql */ `(known.started_at > now() - :windowSeconds * interval '1 second')`;

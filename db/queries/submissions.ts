@@ -2,9 +2,9 @@
 import type { Submission, SubmissionOutcome, VendorCost } from '../../domain/media-route.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { GeneratedMedia } from '../../domain/task.ts';
-import { type Database, isDatabaseError, UNIQUE_VIOLATION } from '../database.ts';
+import { type Database, isDatabaseError, onlyRow, UNIQUE_VIOLATION } from '../database.ts';
 import { createdAtOf } from './tasks.ts';
-import { readRow, type RowOf } from '../row.ts';
+import { columnsOf, readRow, type RowOf } from '../row.ts';
 
 type SubmissionRow = RowOf<StoredSubmission> & { readonly task_created_at: Date };
 
@@ -21,6 +21,11 @@ export type NewSubmission = Pick<
   'taskId' | 'attempt' | 'route' | 'provider' | 'vendor' | 'model' | 'fingerprint'
 >;
 
+/** A row of `submissions`, for a function. */
+function toItem(submission: Pick<Submission, 'taskId' | 'attempt'>): string {
+  return JSON.stringify(columnsOf({ ...submission, taskCreatedAt: createdAtOf(submission.taskId) }));
+}
+
 /** Lists the submissions of a task, oldest first. */
 export async function listSubmissions(database: Database, taskId: string): Promise<readonly StoredSubmission[]> {
   return listSubmissionsOf(database, [taskId]);
@@ -31,11 +36,10 @@ export async function listSubmissionsOf(
   database: Database,
   taskIds: readonly string[],
 ): Promise<readonly StoredSubmission[]> {
-  const rows = await database<SubmissionRow>('submissions')
-    .whereIn('task_id', [...taskIds])
-    // The times restrict the search to the partitions of these tasks.
-    .whereIn('task_created_at', taskIds.map(createdAtOf))
-    .orderBy('attempt');
+  const { rows } = await database.raw<{ rows: SubmissionRow[] }>(
+    'SELECT * FROM list_submissions(:taskIds, :createdAts)',
+    { taskIds, createdAts: taskIds.map(createdAtOf) },
+  );
   return rows.map(toSubmission);
 }
 
@@ -53,20 +57,8 @@ export async function openSubmission(
   { isRendering = false } = {},
 ): Promise<StoredSubmission | null> {
   const { rows } = await database.raw<{ rows: SubmissionRow[] }>(
-    /* sql */ `
-    WITH task AS (
-      SELECT id, created_at, provider, status FROM tasks
-      WHERE id = :taskId AND created_at = :createdAt AND status IN ('queued', 'processing') AND provider_job_id IS NULL
-      FOR NO KEY UPDATE),
-    moved AS (
-      UPDATE tasks SET provider = :provider, updated_at = clock_timestamp(),
-        status = CASE WHEN :isRendering THEN 'processing' ELSE tasks.status END
-      FROM task WHERE tasks.id = task.id AND tasks.created_at = task.created_at
-        AND (task.provider <> :provider OR (:isRendering AND task.status = 'queued')))
-    INSERT INTO submissions (task_id, task_created_at, attempt, route, provider, vendor, model, fingerprint, submitted_at)
-    SELECT id, created_at, :attempt, :route, :provider, :vendor, :model, :fingerprint, clock_timestamp() FROM task
-    RETURNING *`,
-    { ...submission, createdAt: createdAtOf(submission.taskId), isRendering },
+    'SELECT * FROM open_submission(:given::jsonb, :isRendering)',
+    { given: toItem(submission), isRendering },
   );
   return rows[0] ? toSubmission(rows[0]) : null;
 }
@@ -94,28 +86,12 @@ export async function settleSubmission(
   { taskId, attempt }: Pick<Submission, 'taskId' | 'attempt'>,
   { outcome, evidence, code = null, detail = null, jobId = null, isRouteExcluded = false, possibleLoss }: Settlement,
 ): Promise<boolean> {
-  const settled = { outcome, evidence, code, detail, jobId, isRouteExcluded };
-  const { rows } = await database.raw<{ rows: unknown[] }>(
-    /* sql */ `
-    WITH settled AS (
-      UPDATE submissions SET outcome = :outcome, evidence = :evidence, code = :code, detail = :detail,
-        job_id = :jobId, is_route_excluded = :isRouteExcluded, possible_loss = :possibleLoss, settled_at = clock_timestamp()
-      WHERE task_id = :taskId AND task_created_at = :createdAt AND attempt = :attempt AND outcome IS NULL
-      RETURNING task_id, task_created_at, provider, job_id),
-    task AS (
-      UPDATE tasks SET status = 'processing', provider_job_id = settled.job_id, updated_at = clock_timestamp() FROM settled
-      WHERE tasks.id = settled.task_id AND tasks.created_at = settled.task_created_at AND settled.job_id IS NOT NULL
-        AND tasks.status IN ('queued', 'processing'))
-    SELECT FROM settled`,
-    {
-      ...settled,
-      taskId,
-      createdAt: createdAtOf(taskId),
-      attempt,
-      possibleLoss: possibleLoss?.toString() ?? null,
-    },
+  const settled = { taskId, attempt, outcome, evidence, code, detail, jobId, isRouteExcluded, possibleLoss };
+  const { rows } = await database.raw<{ rows: { is_first: boolean }[] }>(
+    'SELECT settle_submission(:given::jsonb) AS is_first',
+    { given: toItem(settled) },
   );
-  return rows.length > 0;
+  return onlyRow(rows).is_first;
 }
 
 /** Whether {@link settleSubmission} failed because the vendor's job belongs to another task. */
@@ -141,10 +117,17 @@ export async function recordFiles(
 }
 
 /** Records the files of a job, once all are stored. */
-export async function recordStoredFiles(database: Database, taskId: string, stored: StoredFiles): Promise<void> {
-  await database<SubmissionRow>('submissions')
-    .where({ task_id: taskId, task_created_at: createdAtOf(taskId), outcome: 'accepted' })
-    .update(toColumns(database, stored));
+export async function recordStoredFiles(
+  database: Database,
+  taskId: string,
+  { files, endedAt }: StoredFiles,
+): Promise<void> {
+  await database.raw('SELECT record_stored_files(:taskId, :createdAt, :files::jsonb, :endedAt)', {
+    taskId,
+    createdAt: createdAtOf(taskId),
+    files: JSON.stringify(files),
+    endedAt,
+  });
 }
 
 export interface StoredFiles {

@@ -14,6 +14,8 @@ export interface NewTask extends Omit<Task, LaterFields> {
   readonly nextStartAt: Date;
   /** The account's default limit on concurrent tasks. */
   readonly maxConcurrentTasks: number;
+  /** The number of the line of the batch; null for a direct create. */
+  readonly batchLine: number | null;
   /** The uploads that the task uses, which no longer expire. */
   readonly uploadIds: readonly string[];
   readonly idempotency: {
@@ -33,6 +35,7 @@ const CREATE_OUTCOMES = [
   'key_exhausted',
   'account_suspended',
   'key_limit',
+  'budget_limit',
   'end_user_limit',
   'never_topped_up',
   'insufficient_credits',
@@ -81,24 +84,27 @@ export async function createTasks(
  */
 export async function findTaskRefusal(
   database: Database,
-  task: Pick<NewTask, 'accountId' | 'apiKeyId' | 'endUser' | 'price' | 'maxConcurrentTasks'> & {
+  task: Pick<NewTask, 'accountId' | 'apiKeyId' | 'endUser' | 'model' | 'price' | 'maxConcurrentTasks'> & {
     readonly count: number;
   },
 ): Promise<Exclude<CreateOutcome, 'created'> | null> {
   const { rows } = await database.raw<{ rows: { refusal: string | null }[] }>(
     /* sql */ `
-    SELECT task_refusal(accounts, api_keys,
-      (SELECT usage_limit - used_of_budget(budget, now()) FROM end_user_budgets AS budget
-        WHERE account_id = accounts.id AND end_user = :endUser),
+    SELECT task_refusal(accounts, api_keys, budget.rest, budget.end_user,
       (SELECT count(*) FROM tasks WHERE account_id = accounts.id AND status IN ('queued', 'processing'))
         + :count - 1,
       :price, :maxConcurrentTasks) AS refusal
     FROM accounts JOIN api_keys ON api_keys.account_id = accounts.id
+    LEFT JOIN LATERAL (
+      SELECT end_user, usage_limit - used_of_budget(budgets, now()) AS rest FROM budgets
+      WHERE id = ANY (budgets_of(accounts.id, :endUser, :model)) ORDER BY rest LIMIT 1
+    ) AS budget ON true
     WHERE accounts.id = :accountId AND api_keys.id = :apiKeyId`,
     {
       accountId: task.accountId,
       apiKeyId: task.apiKeyId,
       endUser: task.endUser,
+      model: task.model,
       price: task.price.toString(),
       count: task.count,
       maxConcurrentTasks: task.maxConcurrentTasks,
@@ -111,7 +117,7 @@ export async function findTaskRefusal(
 
 /** Finds a task of the account by its id; null also for a task of another account. */
 export async function findAccountTask(database: Database, accountId: string, taskId: string): Promise<Task | null> {
-  const row = await taskById(database, taskId)?.where({ account_id: accountId }).first();
+  const row = await tasksById(database, [taskId]).where({ account_id: accountId }).first();
   return row ? toTask(row) : null;
 }
 
@@ -127,8 +133,23 @@ export async function findAccountTasks(
 
 /** Finds a task of any account by its id, for workers and operators. */
 export async function findTask(database: Database, taskId: string): Promise<Task | null> {
-  const row = await taskById(database, taskId)?.first();
+  const row = await tasksById(database, [taskId]).first();
   return row ? toTask(row) : null;
+}
+
+/** Finds the final tasks among the given ids. */
+export async function findFinalTasks(database: Database, taskIds: readonly string[]): Promise<readonly Task[]> {
+  if (taskIds.length === 0) return [];
+  return (await tasksById(database, taskIds).whereNotNull('completed_at')).map(toTask);
+}
+
+/** How many tasks an account may create now. @param limit the default limit on its concurrent tasks */
+export async function countFreeTasks(database: Database, accountId: string, limit: number): Promise<number> {
+  const { rows } = await database.raw<{ rows: { limit: number }[] }>(
+    'SELECT coalesce(max_concurrent_tasks, :limit)::integer AS limit FROM accounts WHERE id = :accountId',
+    { accountId, limit },
+  );
+  return Math.max(onlyRow(rows).limit - (await countRunningTasks(database, accountId)), 0);
 }
 
 /** Counts the tasks of an account that are not final. */
@@ -139,12 +160,12 @@ export async function countRunningTasks(database: Database, accountId: string): 
   return Number(onlyRow(await running.count<{ count: string }[]>('*')).count);
 }
 
-export type TaskFilter = OptionalFields<Task, 'accountId' | 'status' | 'model' | 'kind'> & Period & IdPage;
+export type TaskFilter = OptionalFields<Task, 'accountId' | 'batchId' | 'status' | 'model' | 'kind'> & Period & IdPage;
 
 /** Tasks, newest first. */
 export async function listTasks(database: Database, filter: TaskFilter): Promise<readonly Task[]> {
-  const { accountId, status, model, kind } = filter;
-  const query = database<TaskRow>('tasks').where(columnsOf({ accountId, status, model, kind }));
+  const { accountId, batchId, status, model, kind } = filter;
+  const query = database<TaskRow>('tasks').where(columnsOf({ accountId, batchId, status, model, kind }));
   createdIn(query, filter);
   // The id contains the time, which excludes newer partitions.
   if (filter.before !== undefined) void query.where('created_at', '<=', createdAtOf(filter.before));
@@ -163,10 +184,10 @@ export async function listTasksOfKey(
 
 /** Records that Temporal has accepted the workflows of these tasks. Skips final tasks. */
 export async function markWorkflowsStarted(database: Database, taskIds: readonly string[]): Promise<void> {
-  await tasksById(database, taskIds)
-    .whereNull('workflow_started_at')
-    .whereIn('status', ['queued', 'processing'])
-    .update({ workflow_started_at: database.fn.now() });
+  await database.raw('SELECT mark_workflows_started(:taskIds, :createdAts)', {
+    taskIds,
+    createdAts: taskIds.map(createdAtOf),
+  });
 }
 
 /**
@@ -175,12 +196,12 @@ export async function markWorkflowsStarted(database: Database, taskIds: readonly
  * @returns the current task
  */
 export async function markTaskStarted(database: Database, taskId: string): Promise<Task | null> {
-  const [row] =
-    (await taskById(database, taskId)
-      ?.whereIn('status', ['queued', 'processing'])
-      .update({ taken_up_at: database.raw('coalesce(taken_up_at, clock_timestamp())') })
-      .returning<TaskRow[]>('*')) ?? [];
-  return row ? toTask(row) : findTask(database, taskId);
+  if (!isId('task', taskId)) return null;
+  const { rows } = await database.raw<{ rows: TaskRow[] }>('SELECT * FROM take_up_task(:taskId, :createdAt)', {
+    taskId,
+    createdAt: createdAtOf(taskId),
+  });
+  return rows[0] ? toTask(rows[0]) : findTask(database, taskId);
 }
 
 /** Returns when a worker started each task, in milliseconds; null if the task ended before. Omits other tasks. */
@@ -205,7 +226,7 @@ export const MAY_STILL_RENDER_SQL = /* sql */ `EXISTS (
 
 /** Whether an upstream has or may have a job of the task, or its files are stored. The task may be final. */
 export async function mayStillRender(database: Database, taskId: string): Promise<boolean> {
-  const row = await taskById(database, taskId)?.whereRaw(MAY_STILL_RENDER_SQL).first('id');
+  const row = await tasksById(database, [taskId]).whereRaw(MAY_STILL_RENDER_SQL).first('id');
   return row !== undefined;
 }
 
@@ -257,18 +278,11 @@ export function createdAtOf(taskId: string): Date {
   return new Date(createdAtMsOf('task', taskId));
 }
 
-/** @returns null for text that is not a task id */
-function taskById(database: Database, taskId: string) {
-  if (!isId('task', taskId)) return null;
-  return database<TaskRow>('tasks').where({ id: taskId, created_at: createdAtOf(taskId) });
-}
-
-/** Finds tasks by their ids. The times restrict the search to the tasks' partitions. */
-export function tasksById(database: Database, taskIds: readonly string[]) {
-  return database<TaskRow>('tasks').whereIn(
-    ['id', 'created_at'],
-    taskIds.map((id) => [id, createdAtOf(id)]),
-  );
+/** Reads tasks by their ids. Other text has no task. */
+export function tasksById(database: Database, ids: readonly string[]) {
+  const taskIds = ids.filter((id) => isId('task', id));
+  const keys = { taskIds, createdAts: taskIds.map(createdAtOf) };
+  return database<TaskRow>(database.raw('find_tasks(:taskIds, :createdAts) AS tasks', keys));
 }
 
 function toItem({ uploadIds, idempotency, ...task }: NewTask): Record<string, unknown> {
@@ -300,6 +314,7 @@ export function toTask(row: TaskRow): Task {
     priceList: row.price_list,
     billableDurationSeconds: row.billable_duration_seconds,
     requestId: row.request_id,
+    batchId: row.batch_id,
     endUser: row.end_user,
     status: row.status,
     reservationId: row.reservation_id,

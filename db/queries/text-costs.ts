@@ -34,6 +34,8 @@ export async function recordTextCosts(database: Database, costs: readonly TextCo
       audio_output: rates.audioOutput,
       character: rates.character,
       audio_second: rates.audioSecond,
+      web_search: rates.webSearch,
+      search_unit: rates.searchUnit,
       tiers: JSON.stringify(tiers),
       peaks: JSON.stringify(peaks),
     };
@@ -44,12 +46,12 @@ export async function recordTextCosts(database: Database, costs: readonly TextCo
     SELECT kept.version, kept.model, kept.upstream FROM text_costs AS kept
     JOIN jsonb_to_recordset(:rows::jsonb) AS given(version text, model text, upstream text, upstream_model text, input numeric,
       cached_input numeric, cache_write numeric, cache_write_1h numeric, output numeric,
-      audio_input numeric, cached_audio_input numeric, audio_output numeric, "character" numeric, audio_second numeric, tiers text, peaks text)
+      audio_input numeric, cached_audio_input numeric, audio_output numeric, "character" numeric, audio_second numeric, web_search numeric, search_unit numeric, tiers text, peaks text)
       USING (version, model, upstream, upstream_model)
     WHERE (kept.input, kept.cached_input, kept.cache_write, kept.cache_write_1h, kept.output,
-      kept.audio_input, kept.cached_audio_input, kept.audio_output, kept."character", kept.audio_second, kept.tiers, kept.peaks)
+      kept.audio_input, kept.cached_audio_input, kept.audio_output, kept."character", kept.audio_second, kept.web_search, kept.search_unit, kept.tiers, kept.peaks)
       <> (given.input, given.cached_input, given.cache_write, given.cache_write_1h, given.output,
-        given.audio_input, given.cached_audio_input, given.audio_output, given."character", given.audio_second, given.tiers::jsonb,
+        given.audio_input, given.cached_audio_input, given.audio_output, given."character", given.audio_second, given.web_search, given.search_unit, given.tiers::jsonb,
         given.peaks::jsonb)
     ORDER BY kept.model, kept.upstream LIMIT 1`,
     { rows: JSON.stringify(rows) },
@@ -77,6 +79,8 @@ interface TextCostRow {
   readonly audio_output: string;
   readonly character: string;
   readonly audio_second: string;
+  readonly web_search: string;
+  readonly search_unit: string;
   readonly tiers: StoredPricing['tiers'];
   readonly peaks: StoredPricing['peaks'];
 }
@@ -97,6 +101,8 @@ export async function listTextCosts(database: Database, version: string): Promis
         audioOutput: rates.audio_output,
         character: rates.character,
         audioSecond: rates.audio_second,
+        webSearch: rates.web_search,
+        searchUnit: rates.search_unit,
       },
       tiers,
       peaks,

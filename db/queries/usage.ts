@@ -6,6 +6,7 @@ import { readTokens, type TextTokens, type TokensRow } from '../../domain/text-t
 import { type Database, onlyRow } from '../database.ts';
 import type { IdPage } from '../page.ts';
 import type { Measured } from '../text-money/settlement.ts';
+import { earliestRequestOf } from './batches.ts';
 import { createdIn, type Period, periodOfRequest } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
 import { columnsOf, type OptionalFields, readRow, type RowOf } from '../row.ts';
@@ -32,6 +33,8 @@ export interface TextUsage extends TextTokens, Measured {
   readonly priceList: string | null;
   /** The end user whom the request named; null if it named none, or after the name was erased. */
   readonly endUser: string | null;
+  /** The batch that the request belongs to; null for a direct request. */
+  readonly batchId: string | null;
   readonly modifiers: readonly { readonly kind: string; readonly factor: string }[];
   /** Whether the gateway counted any of the tokens itself. */
   readonly estimated: boolean;
@@ -46,7 +49,11 @@ type TextRow = RowOf<Omit<TextUsage, keyof TextTokens | 'charged' | 'modifiers'>
   TokensRow & { readonly charge: string; readonly modifiers: TextUsage['modifiers'] | null };
 
 /** Only operators may omit the account. */
-export type TextUsageFilter = Period & OptionalFields<TextUsage, 'accountId' | 'apiKeyId' | 'model' | 'outcome'>;
+export type TextUsageFilter = Period &
+  OptionalFields<TextUsage, 'accountId' | 'apiKeyId' | 'model' | 'outcome'> & {
+    /** An id of a batch. */
+    readonly batchId?: string | undefined;
+  };
 
 export const TEXT_OUTCOMES = ['succeeded', 'disconnected', 'failed'] as const;
 export type TextOutcome = (typeof TEXT_OUTCOMES)[number];
@@ -61,9 +68,10 @@ export async function listTextUsage(
   database: Database,
   asked: TextUsageFilter & IdPage,
 ): Promise<readonly TextUsage[]> {
-  const { accountId, apiKeyId, model, outcome, before, limit, ...period } = asked;
-  const query = database<TextRow>('text_requests').where(columnsOf({ accountId, apiKeyId, model, outcome }));
+  const { accountId, apiKeyId, model, outcome, batchId, before, limit, ...period } = asked;
+  const query = database<TextRow>('text_requests').where(columnsOf({ accountId, apiKeyId, model, outcome, batchId }));
   createdIn(query, period);
+  if (batchId !== undefined) createdIn(query, { from: earliestRequestOf(batchId) });
   if (model !== undefined) withIdsIn(query, await findUseOfModel(database, { accountId, model }));
   if (before !== undefined) {
     const createdAt = new Date(createdAtMsOf('textRequest', before));

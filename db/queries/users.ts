@@ -1,4 +1,5 @@
 /** The people who sign in to the console: see `db/schema/0008-people.sql`. */
+import type { NoticeKind } from '../../domain/mail.ts';
 import type { AdminRole, MemberRole } from '../../domain/roles.ts';
 import type { Database } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
@@ -26,6 +27,8 @@ export interface User {
   readonly language: string;
   /** Latest first. */
   readonly savedViews: readonly SavedView[];
+  /** The kinds of e-mails that the user switched off. */
+  readonly unwantedMails: readonly string[];
   /** When the user was disabled; null for users who can sign in. */
   readonly disabledAt: Date | null;
   readonly createdAt: Date;
@@ -138,8 +141,42 @@ export async function setPassword(database: Database, userId: string, passwordHa
   await database('users').where({ id: userId }).update({ password_hash: passwordHash });
 }
 
+/** @param email in lower case @throws an error of the database if another user has the address */
+export async function setEmail(database: Database, userId: string, email: string): Promise<void> {
+  await database('users').where({ id: userId }).update({ email });
+}
+
 export async function setLanguage(database: Database, userId: string, language: string): Promise<void> {
   await database('users').where({ id: userId }).update({ language });
+}
+
+export async function setUnwantedMails(
+  database: Database,
+  userId: string,
+  kinds: readonly NoticeKind[],
+): Promise<void> {
+  await database('users')
+    .where({ id: userId })
+    .update({ unwanted_mails: [...kinds] });
+}
+
+/** The most devices of a user. A new device replaces the oldest one. */
+const MAX_DEVICES = 30;
+
+/**
+ * Remembers the device of a sign-in.
+ *
+ * @returns whether the device is new, and not the first one of the user
+ */
+export async function rememberDevice(database: Database, userId: string, digest: Buffer): Promise<boolean> {
+  const { rows } = await database.raw<{ rows: { count: number }[] }>(
+    /* sql */ `
+    UPDATE users SET known_devices = (known_devices || :digest::bytea)[greatest(1, cardinality(known_devices) + 2 - :most):]
+    WHERE id = :userId AND NOT :digest::bytea = ANY (known_devices)
+    RETURNING cardinality(known_devices) AS count`,
+    { userId, digest, most: MAX_DEVICES },
+  );
+  return rows[0] !== undefined && rows[0].count > 1;
 }
 
 /** The most views of a user. A new view replaces the oldest one. */
@@ -289,6 +326,7 @@ export function toUser(row: UserRow): User {
     hasSecondFactor: row.second_factor_secret !== null,
     language: row.language,
     savedViews: row.saved_views,
+    unwantedMails: row.unwanted_mails,
     disabledAt: row.disabled_at,
     createdAt: row.created_at,
   };

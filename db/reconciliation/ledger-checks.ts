@@ -44,13 +44,17 @@ export const LEDGER_CHECKS = [
   }),
   sqlCheck({
     name: 'topped_up',
-    question: 'Is an account marked as topped up exactly if it has a top-up?',
-    remedy: 'The top-ups are right. Set topped_up_at to the time of the first one, or to NULL where there is none.',
+    question: 'Is an account marked as topped up exactly if it has a top-up or a gift of funds, or paid for a plan?',
+    remedy:
+      'The top-ups, gifts and credit of plans are right. Set topped_up_at to the time of the first one, or to NULL where there is none.',
     sql: /* sql */ `
       SELECT id AS subject, format('topped_up_at is %s, but the account %s', coalesce(topped_up_at::text, 'not set'),
         CASE WHEN topped_up_at IS NULL THEN 'has topped up' ELSE 'has no top-up' END) AS detail
       FROM accounts
-      WHERE (topped_up_at IS NULL) = EXISTS (SELECT 1 FROM top_ups WHERE account_id = accounts.id) ORDER BY 1`,
+      WHERE (topped_up_at IS NULL) = (EXISTS (SELECT 1 FROM top_ups WHERE account_id = accounts.id)
+        OR EXISTS (SELECT 1 FROM gift_codes AS code JOIN gift_batches AS batch ON batch.id = code.batch_id
+          WHERE code.account_id = accounts.id AND batch.kind = 'funds')
+        OR EXISTS (SELECT 1 FROM promo_grants WHERE account_id = accounts.id AND is_paid)) ORDER BY 1`,
   }),
   sqlCheck({
     name: 'key_usage',

@@ -81,4 +81,20 @@ export const PROMO_CHECKS = [
         AS detail
       FROM promo_grants WHERE is_open AND available > 0 AND expires_at < now() - interval '15 minutes' ORDER BY 1`,
   }),
+  sqlCheck({
+    name: 'plan_credit',
+    question: 'Was the included credit of every paid period of a plan granted, once and until the end of the period?',
+    remedy: 'The periods are right. Grant what is missing, and adjust the account by what was granted in excess.',
+    sql: /* sql */ `
+      SELECT coalesce(invoice_id, promo.reference) AS subject,
+        CASE WHEN invoice_id IS NULL THEN format('%s was granted for no period of a plan', promo.amount)
+          ELSE format('%s until %s is included, but granted was %s until %s', included, to_json(ends_at) #>> '{}',
+            coalesce(promo.amount, 0), coalesce(to_json(promo.expires_at) #>> '{}', 'no time')) END AS detail
+      FROM plan_periods AS period
+      FULL JOIN (SELECT * FROM promo_grants WHERE is_paid) AS promo
+        ON promo.id = grant_id AND promo.account_id = period.account_id AND promo.reference = 'invoice:' || invoice_id
+      WHERE invoice_id IS NULL OR (included > 0 AND period.ends_at > period.created_at AND promo.id IS NULL)
+        OR (promo.id IS NOT NULL AND (promo.amount, promo.expires_at) IS DISTINCT FROM (included, ends_at))
+      ORDER BY 1`,
+  }),
 ];

@@ -4,6 +4,7 @@ import { BILL_CHECK } from './bill-check.ts';
 import { BUDGET_CHECK } from './budget-check.ts';
 import type { Check, CheckResult, Finding, ReconciliationReport, Sources } from './check.ts';
 import { LEDGER_CHECKS } from './ledger-checks.ts';
+import { GIFT_CHECK } from './gift-check.ts';
 import { PROMO_CHECKS } from './promo-checks.ts';
 import { RESULT_CHECK } from './result-check.ts';
 import { TEXT_CHECKS } from './text-checks.ts';
@@ -13,6 +14,7 @@ import { DELIVERY_CHECK, WORKFLOW_CHECK } from './workflow-check.ts';
 export const CHECKS: readonly Check[] = [
   ...LEDGER_CHECKS,
   ...PROMO_CHECKS,
+  GIFT_CHECK,
   ...TEXT_CHECKS,
   BUDGET_CHECK,
   ...USAGE_CHECKS,

@@ -1,7 +1,7 @@
 /** Checks whether the usage of text requests, their prices and the ledger agree. */
 import type { PicoUsd } from '../../domain/money.ts';
 import { PriceList } from '../../domain/price-list.ts';
-import { priceText, type TextPricing } from '../../domain/pricing.ts';
+import { batchPricing, priceText, type TextPricing } from '../../domain/pricing.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { CHANGE, balanceSign } from '../ledger-sql.ts';
 import { STALLED_PROCESS_DEAD_AFTER_SECONDS } from '../text-money/dead-processes.ts';
@@ -19,6 +19,7 @@ interface UsageRow {
   model: string;
   catalogue_version: string;
   price_list: string | null;
+  batch_id: string | null;
   outcome: string;
   upstream: string | null;
   input_tokens: string;
@@ -31,6 +32,8 @@ interface UsageRow {
   audio_output_tokens: string;
   characters: string;
   audio_seconds: string;
+  web_searches: string;
+  search_units: string;
   calls: number;
   charge: string;
 }
@@ -71,6 +74,7 @@ export const TEXT_CHECKS: readonly Check[] = [
       WHERE opened_at < now() - make_interval(secs => ${STALE_GRACE_SECONDS}) AND NOT EXISTS (
         SELECT FROM processes WHERE processes.id = process_id
           AND heartbeat_at >= now() - make_interval(secs => ${STALLED_PROCESS_DEAD_AFTER_SECONDS + STALE_GRACE_SECONDS}))
+        AND NOT EXISTS (SELECT FROM batch_jobs AS job WHERE job.id = process_id AND job.ended_at IS NULL)
       ORDER BY 1`,
   }),
   sqlCheck({
@@ -132,7 +136,8 @@ async function* findWrongPrices({ snapshot }: Sources): AsyncIterable<Discrepanc
       yield { subject: row.id, detail: `there is no version ${row.price_list} of a price list` };
       continue;
     }
-    const price = priceOf(row, list === null ? card.pricing : list.textPricing({ ...card, id: card.model }));
+    const pricing = list === null ? card.pricing : list.textPricing({ ...card, id: card.model });
+    const price = priceOf(row, row.batch_id === null ? pricing : batchPricing(pricing));
     if (price !== picoUsd(row.charge))
       yield { subject: row.id, detail: `charged ${row.charge}, its price is ${price}` };
   }
@@ -152,6 +157,8 @@ function priceOf(row: UsageRow, pricing: TextPricing): PicoUsd {
     audioOutput: Number(row.audio_output_tokens),
     characters: Number(row.characters),
     audioSeconds: Number(row.audio_seconds),
+    webSearches: Number(row.web_searches),
+    searchUnits: Number(row.search_units),
     calls: row.calls,
   };
   return priceText(pricing, usage, row.created_at.getTime()).charge;
@@ -161,9 +168,9 @@ function priceOf(row: UsageRow, pricing: TextPricing): PicoUsd {
 async function* readUsage(snapshot: Database): AsyncIterable<UsageRow> {
   await snapshot.raw(/* sql */ `
     DECLARE all_usage NO SCROLL CURSOR FOR
-    SELECT id, created_at, model, catalogue_version, price_list, outcome, upstream, input_tokens, cache_read_tokens,
+    SELECT id, created_at, model, catalogue_version, price_list, batch_id, outcome, upstream, input_tokens, cache_read_tokens,
       cache_write_tokens, cache_write_1h_tokens, output_tokens, audio_input_tokens, audio_cache_read_tokens, audio_output_tokens, characters, audio_seconds,
-      calls, charge
+      web_searches, search_units, calls, charge
     FROM text_requests`);
   for (;;) {
     const { rows } = await snapshot.raw<{ rows: UsageRow[] }>(`FETCH ${PAGE_SIZE} FROM all_usage`);

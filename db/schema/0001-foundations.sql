@@ -2,6 +2,8 @@
 --
 -- - `pico_usd` is an amount of money. Its check refuses NaN explicitly: PostgreSQL sorts NaN above every number, so a
 --   balance of NaN would pay for any price.
+-- - `usage_count` is a number of tokens, seconds, searches and so on. PostgreSQL keeps the check of a domain in memory, but reads
+--   that of a column anew for each statement.
 -- - `id_created_at` reads the time in an id; `domain/ids.ts` makes ids.
 -- - A trigger that refuses a change reports its name as the `constraint` of the error, like a CHECK.
 --
@@ -12,6 +14,7 @@
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
 
 CREATE DOMAIN pico_usd AS numeric(38,0) CHECK (VALUE >= 0 AND VALUE <> 'NaN');
+CREATE DOMAIN usage_count AS bigint CHECK (VALUE >= 0);
 
 CREATE FUNCTION id_created_at(id text) RETURNS timestamptz LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
   SELECT to_timestamp(sum(36::numeric ^ (10 - place)

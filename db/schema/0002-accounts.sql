@@ -1,17 +1,19 @@
--- Accounts with their balances, price lists of customers, API keys, budgets of end users, and the requests per minute
+-- Accounts with their balances, price lists of customers, API keys, budgets, and the requests per minute
 -- of each key.
 --
 -- - A price list changes by a new version, and versions never change: tasks and text requests name the version that
 --   priced them. The latest version whose `valid_from` has passed applies. A version is announced before it is valid,
 --   so that every process knows it in time, and no version is valid before it was written.
+-- - PostgreSQL reads the stored checks of a table, and the conditions of its triggers, anew for each statement. Triggers on
+--   accounts and keys therefore name columns where they can, because every settlement updates both.
 -- - Only a trigger on `transfers` moves the balances. No `pico_usd` is negative, so no account can be overdrawn,
 --   whatever the code does. `used` of a key is the sum of its charges and of `reserved`.
 -- - `debt` is what the account owes for payments that returned to their payers (`functions/collect-debts.sql`).
 -- - The limit of a key is for all time, or renews each `limit_period` of UTC. If it renews, `used` minus `used_before`,
 --   the use until `period_since`, counts towards the limit (`functions/key-periods.sql`).
--- - A budget of an end user bounds the holds and charges of tasks and text requests that name the end user
---   (`functions/end-user-budgets.sql`). `accounts.budgets_version` changes with the budgets of an account, so that each
---   text process knows when to read them again.
+-- - A budget bounds the holds and charges of tasks and text requests: all of an account, those to some models, or those
+--   that name an end user (`functions/budgets.sql`). `accounts.budgets_version` changes with the budgets of an account,
+--   so that each text process knows when to read them again.
 -- - `last_used_at` of a key is when money was last held for it. The update of `used` sets it.
 -- - Rows are never deleted, because transfers name them. A deleted key stays deleted.
 -- - The low fillfactors leave room for a new version of a row beside the old one, so that an update changes no index.
@@ -37,6 +39,8 @@ CREATE TABLE price_list_versions (
   list text COLLATE "C" NOT NULL REFERENCES price_lists,
   version integer NOT NULL CHECK (version > 0),
   factor text NOT NULL CHECK (factor ~ '^[0-9]{1,3}(|[.][0-9]{1,6})$' AND factor::numeric > 0),
+  -- Of requests of batches; null for the factor of the catalogue.
+  batch_factor text CHECK (batch_factor ~ '^[0-9]{1,3}(|[.][0-9]{1,6})$' AND batch_factor::numeric > 0),
   rules jsonb NOT NULL CHECK (jsonb_typeof(rules) = 'array'),
   valid_from timestamptz(3) NOT NULL,
   author text NOT NULL CHECK (length(author) BETWEEN 1 AND 200),
@@ -129,29 +133,41 @@ CREATE TABLE api_keys (
 ) WITH (fillfactor = 25);
 CREATE INDEX api_keys_by_account ON api_keys (account_id, id);
 CREATE INDEX api_keys_by_hint ON api_keys (hint);
+CREATE INDEX api_keys_by_expiry ON api_keys (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX api_keys_with_limit ON api_keys (id) WHERE usage_limit IS NOT NULL;
 CREATE INDEX api_keys_by_parts ON api_keys USING gin (name gin_trgm_ops, id gin_trgm_ops);
 
-CREATE TABLE end_user_budgets (
-  id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^eub_[0-9a-z]+$'),
+CREATE TABLE budgets (
+  id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^(bud|eub)_[0-9a-z]+$'),
   account_id text COLLATE "C" NOT NULL REFERENCES accounts,
-  end_user text COLLATE "C" NOT NULL CHECK (length(end_user) BETWEEN 1 AND 128),
+  end_user text COLLATE "C" CHECK (length(end_user) BETWEEN 1 AND 128),
+  -- Ids of models, or their beginnings with a final `*`; null for all models.
+  models text[] COLLATE "C" CHECK (cardinality(models) BETWEEN 1 AND 20 AND array_position(models, NULL) IS NULL),
+  -- Set by the operator: the account's owner can neither change nor delete it.
+  is_ceiling boolean NOT NULL DEFAULT false,
   usage_limit pico_usd NOT NULL,
   limit_period text NOT NULL CHECK (limit_period IN ('day', 'week', 'month')),
   used pico_usd NOT NULL DEFAULT 0,
   period_since timestamptz NOT NULL DEFAULT clock_timestamp(),
   created_at timestamptz(3) NOT NULL DEFAULT now(),
-  CONSTRAINT end_user_budgets_one_each UNIQUE (account_id, end_user)
+  CONSTRAINT budgets_one_each UNIQUE (account_id, end_user),
+  CONSTRAINT budgets_of_an_end_user_have_no_other_scope CHECK (end_user IS NULL OR (models IS NULL AND NOT is_ceiling)),
+  CONSTRAINT budgets_ids_say_of_whom CHECK ((end_user IS NOT NULL) = starts_with(id, 'eub_'))
 ) WITH (fillfactor = 25);
-CREATE INDEX end_user_budgets_by_account ON end_user_budgets (account_id, id);
+CREATE INDEX budgets_by_account ON budgets (account_id, id);
+CREATE UNIQUE INDEX budgets_one_each_of_an_account ON budgets (account_id, is_ceiling, limit_period, models)
+  NULLS NOT DISTINCT WHERE end_user IS NULL;
+CREATE TRIGGER budgets_keep_what_they_count BEFORE UPDATE OF id, account_id, end_user, models, is_ceiling, created_at
+  ON budgets FOR EACH ROW EXECUTE FUNCTION refuse_change();
 
-CREATE TRIGGER accounts_keep_identity BEFORE UPDATE ON accounts FOR EACH ROW
-  WHEN ((OLD.id, OLD.created_at) IS DISTINCT FROM (NEW.id, NEW.created_at)) EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER accounts_keep_identity BEFORE UPDATE OF id, created_at ON accounts FOR EACH ROW
+  EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER accounts_are_kept BEFORE DELETE ON accounts FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER accounts_not_truncated BEFORE TRUNCATE ON accounts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER api_keys_keep_identity BEFORE UPDATE ON api_keys FOR EACH ROW
+CREATE TRIGGER api_keys_keep_identity BEFORE UPDATE OF id, account_id, created_at, digest ON api_keys FOR EACH ROW
   WHEN ((OLD.id, OLD.account_id, OLD.created_at) IS DISTINCT FROM (NEW.id, NEW.account_id, NEW.created_at)
     OR (OLD.digest <> NEW.digest AND OLD.pepper_mark = NEW.pepper_mark)) EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER api_keys_stay_deleted BEFORE UPDATE ON api_keys FOR EACH ROW
+CREATE TRIGGER api_keys_stay_deleted BEFORE UPDATE OF deleted_at ON api_keys FOR EACH ROW
   WHEN (OLD.deleted_at IS NOT NULL AND OLD.deleted_at IS DISTINCT FROM NEW.deleted_at)
   EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER api_keys_are_kept BEFORE DELETE ON api_keys FOR EACH ROW EXECUTE FUNCTION refuse_change();
@@ -165,22 +181,17 @@ BEGIN
   END IF;
   RETURN NEW;
 END $$;
-CREATE TRIGGER accounts_balances BEFORE UPDATE ON accounts FOR EACH ROW
-  WHEN ((OLD.signup_available, OLD.signup_reserved, OLD.funded_available, OLD.funded_reserved, OLD.debt, OLD.topped_up_at)
-    IS DISTINCT FROM
-      (NEW.signup_available, NEW.signup_reserved, NEW.funded_available, NEW.funded_reserved, NEW.debt, NEW.topped_up_at))
-  EXECUTE FUNCTION only_the_ledger_moves_money();
+CREATE TRIGGER accounts_balances
+  BEFORE UPDATE OF signup_available, signup_reserved, funded_available, funded_reserved, debt, topped_up_at, has_promo ON accounts
+  FOR EACH ROW EXECUTE FUNCTION only_the_ledger_moves_money();
 CREATE TRIGGER accounts_start_empty BEFORE INSERT ON accounts FOR EACH ROW
   WHEN (NEW.topped_up_at IS NOT NULL
     OR NEW.signup_available + NEW.signup_reserved + NEW.funded_available + NEW.funded_reserved + NEW.debt <> 0)
   EXECUTE FUNCTION only_the_ledger_moves_money();
-CREATE TRIGGER api_keys_usage BEFORE UPDATE ON api_keys FOR EACH ROW
-  WHEN ((OLD.used, OLD.reserved) IS DISTINCT FROM (NEW.used, NEW.reserved))
+CREATE TRIGGER api_keys_usage BEFORE UPDATE OF used, reserved ON api_keys FOR EACH ROW
   EXECUTE FUNCTION only_the_ledger_moves_money();
 CREATE TRIGGER api_keys_start_unused BEFORE INSERT ON api_keys FOR EACH ROW
   WHEN (NEW.used + NEW.reserved <> 0) EXECUTE FUNCTION only_the_ledger_moves_money();
-CREATE TRIGGER accounts_has_promo BEFORE UPDATE ON accounts FOR EACH ROW
-  WHEN (OLD.has_promo <> NEW.has_promo) EXECUTE FUNCTION only_the_ledger_moves_money();
 
 CREATE FUNCTION start_period() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -194,13 +205,14 @@ CREATE TRIGGER api_keys_start_a_period BEFORE INSERT OR UPDATE OF limit_period O
 
 CREATE FUNCTION clear_low_balance() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  NEW.low_balance_since := NULL;
+  IF NEW.low_balance IS DISTINCT FROM OLD.low_balance
+    OR NEW.signup_available + NEW.signup_reserved + NEW.funded_available + NEW.funded_reserved >= NEW.low_balance THEN
+    NEW.low_balance_since := NULL;
+  END IF;
   RETURN NEW;
 END $$;
 CREATE TRIGGER accounts_low_no_more BEFORE UPDATE ON accounts FOR EACH ROW
-  WHEN (OLD.low_balance_since IS NOT NULL AND (NEW.low_balance IS DISTINCT FROM OLD.low_balance
-    OR NEW.signup_available + NEW.signup_reserved + NEW.funded_available + NEW.funded_reserved >= NEW.low_balance))
-  EXECUTE FUNCTION clear_low_balance();
+  WHEN (OLD.low_balance_since IS NOT NULL) EXECUTE FUNCTION clear_low_balance();
 
 CREATE UNLOGGED TABLE request_windows (
   api_key_id text COLLATE "C" NOT NULL,

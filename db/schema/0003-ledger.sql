@@ -49,12 +49,13 @@ CREATE TABLE transfers (
   PRIMARY KEY (id, opened_at),
   CONSTRAINT transfers_signup_is_a_part CHECK (signup_amount <= amount),
   -- The same rules as in domain/ledger.ts, for statements that do not use it.
-  -- One array: PostgreSQL parses the stored check for each statement, and that of a list of rows is far longer.
+  -- Arrays: PostgreSQL parses the stored checks for each statement, and those of lists are far longer.
   CONSTRAINT transfers_books CHECK (kind || ' ' || debit || ' ' || credit = ANY ('{
     topup payments available,
     signup_grant signup_credit available,
     promo_grant promo_credit available,
     promo_expiry available promo_credit,
+    gift gift_credit available,
     reservation available reserved,
     settlement reserved revenue,
     refund reserved available,
@@ -66,16 +67,16 @@ CREATE TABLE transfers (
     adjustment adjustments available,
     adjustment available adjustments}'::text[])),
   CONSTRAINT transfers_resolution_names_reservation
-    CHECK ((kind IN ('settlement', 'refund')) = (pending_id IS NOT NULL)),
+    CHECK ((kind = ANY ('{settlement,refund}'::text[])) = (pending_id IS NOT NULL)),
   CONSTRAINT transfers_chain_opens_with_first_row CHECK (pending_id IS NOT NULL OR opened_at = created_at),
-  CONSTRAINT transfers_name_their_task CHECK ((kind IN ('reservation', 'settlement', 'refund')) = (task_id IS NOT NULL)),
+  CONSTRAINT transfers_name_their_task CHECK ((kind = ANY ('{reservation,settlement,refund}'::text[])) = (task_id IS NOT NULL)),
   CONSTRAINT transfers_name_their_text_request
-    CHECK ((kind IN ('charge', 'excess', 'absorbed_loss')) = (text_request_id IS NOT NULL)),
+    CHECK ((kind = ANY ('{charge,excess,absorbed_loss}'::text[])) = (text_request_id IS NOT NULL)),
   CONSTRAINT transfers_name_their_allowance
-    CHECK ((kind IN ('allowance', 'charge', 'release')) = (allowance_id IS NOT NULL)),
+    CHECK ((kind = ANY ('{allowance,charge,release}'::text[])) = (allowance_id IS NOT NULL)),
   CONSTRAINT transfers_credit_of_one_kind
-    CHECK (kind NOT IN ('topup', 'signup_grant', 'promo_grant', 'promo_expiry')
-      OR signup_amount = CASE kind WHEN 'topup' THEN 0 ELSE amount END),
+    CHECK (kind <> ALL ('{topup,gift,signup_grant,promo_grant,promo_expiry}'::text[])
+      OR signup_amount = CASE WHEN kind IN ('topup', 'gift') THEN 0 ELSE amount END),
   CONSTRAINT transfers_promo_names_its_grant
     CHECK (kind NOT IN ('promo_grant', 'promo_expiry') OR reference IS NOT NULL),
   CONSTRAINT transfers_adjustments_are_signed
@@ -85,7 +86,7 @@ CREATE UNIQUE INDEX transfers_resolve_once ON transfers (pending_id, opened_at) 
 CREATE INDEX transfers_by_account ON transfers (account_id, created_at, id);
 -- Entries of one kind among many charges of text.
 CREATE INDEX transfers_entries ON transfers (account_id, kind, created_at, id)
-  WHERE kind IN ('topup', 'signup_grant', 'promo_grant', 'promo_expiry', 'adjustment', 'settlement', 'refund');
+  WHERE kind IN ('topup', 'signup_grant', 'promo_grant', 'promo_expiry', 'gift', 'adjustment', 'settlement', 'refund');
 CREATE INDEX transfers_absorbed ON transfers (created_at) WHERE kind = 'absorbed_loss';
 CREATE UNIQUE INDEX transfers_once_per_task ON transfers (task_id, opened_at, kind) WHERE task_id IS NOT NULL;
 CREATE INDEX transfers_of_text ON transfers (text_request_id) WHERE text_request_id IS NOT NULL;
@@ -196,39 +197,6 @@ CREATE TRIGGER transfers_not_truncated BEFORE TRUNCATE ON transfers FOR EACH STA
 CREATE TRIGGER top_ups_append_only BEFORE UPDATE OR DELETE ON top_ups FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER top_ups_not_truncated BEFORE TRUNCATE ON top_ups FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
--- This function and others disable sequential scans: statistics lag behind a young partition, and a plan that was made
--- while the partition was empty would read all of it.
-CREATE FUNCTION check_resolutions() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
-DECLARE
-  wrong record;
-BEGIN
-  -- Half of all statements only reserve, and this check costs less than preparing the search in every partition.
-  IF NOT EXISTS (SELECT FROM inserted WHERE pending_id IS NOT NULL) THEN
-    RETURN NULL;
-  END IF;
-  SELECT resolution.id, resolution.pending_id, held.id IS NOT NULL AS has_reservation INTO wrong
-  FROM inserted AS resolution
-  LEFT JOIN LATERAL (
-    SELECT * FROM transfers
-    WHERE id = resolution.pending_id AND opened_at = resolution.opened_at AND kind = 'reservation' OFFSET 0
-  ) AS held ON true
-  WHERE resolution.pending_id IS NOT NULL
-    AND (held.id IS NULL OR
-      (resolution.account_id, resolution.api_key_id, resolution.task_id, resolution.amount, resolution.signup_amount)
-      IS DISTINCT FROM (held.account_id, held.api_key_id, held.task_id, held.amount, held.signup_amount))
-  LIMIT 1;
-  IF wrong.has_reservation THEN
-    RAISE EXCEPTION 'transfer % does not match its reservation %', wrong.id, wrong.pending_id
-      USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME;
-  ELSIF NOT wrong.has_reservation THEN
-    RAISE EXCEPTION 'transfer % resolves no reservation %', wrong.id, wrong.pending_id
-      USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_NAME;
-  END IF;
-  RETURN NULL;
-END $$;
-CREATE TRIGGER transfers_match_reservation AFTER INSERT ON transfers
-  REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION check_resolutions();
-
 CREATE TABLE promo_grants (
   id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^prm_[0-9a-z]+$'),
   account_id text COLLATE "C" NOT NULL REFERENCES accounts,
@@ -242,6 +210,8 @@ CREATE TABLE promo_grants (
   expires_at timestamptz(3) NOT NULL,
   author text NOT NULL CHECK (author <> ''),
   reason text NOT NULL CHECK (reason <> ''),
+  -- Whether the account paid for it, as for the credit of a plan: the account then counts as topped up.
+  is_paid boolean NOT NULL DEFAULT false,
   created_at timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
   CONSTRAINT promo_grants_once_per_reference UNIQUE (account_id, reference),
   CONSTRAINT promo_grants_add_up CHECK (available + reserved + spent + expired IN (0, amount)),
@@ -250,9 +220,9 @@ CREATE TABLE promo_grants (
 CREATE INDEX promo_grants_open ON promo_grants (account_id, expires_at, id) WHERE is_open;
 CREATE INDEX promo_grants_due ON promo_grants (expires_at) WHERE is_open;
 CREATE TRIGGER promo_grants_keep_identity BEFORE UPDATE ON promo_grants FOR EACH ROW
-  WHEN ((OLD.id, OLD.account_id, OLD.reference, OLD.amount, OLD.expires_at, OLD.author, OLD.reason, OLD.created_at)
+  WHEN ((OLD.id, OLD.account_id, OLD.reference, OLD.amount, OLD.expires_at, OLD.author, OLD.reason, OLD.is_paid, OLD.created_at)
     IS DISTINCT FROM
-      (NEW.id, NEW.account_id, NEW.reference, NEW.amount, NEW.expires_at, NEW.author, NEW.reason, NEW.created_at))
+      (NEW.id, NEW.account_id, NEW.reference, NEW.amount, NEW.expires_at, NEW.author, NEW.reason, NEW.is_paid, NEW.created_at))
   EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER promo_grants_balances BEFORE UPDATE ON promo_grants FOR EACH ROW
   WHEN ((OLD.available, OLD.reserved, OLD.spent, OLD.expired)

@@ -50,6 +50,8 @@ CREATE TABLE tasks (
   price_list text COLLATE "C" REFERENCES price_list_versions,
   billable_duration_seconds integer CHECK (billable_duration_seconds > 0),
   request_id text NOT NULL,
+  -- The batch whose line created the task; null for a direct create.
+  batch_id text COLLATE "C" CHECK (batch_id ~ '^batch_[0-9a-z]{32}$'),
   -- The end user whom the create call names; null for none, and once the name is erased.
   end_user text COLLATE "C" CHECK (length(end_user) BETWEEN 1 AND 128),
   status text NOT NULL CHECK (status IN ('queued', 'processing', 'succeeded', 'failed')),
@@ -87,6 +89,7 @@ CREATE INDEX tasks_running ON tasks (account_id) WHERE status IN ('queued', 'pro
 CREATE INDEX tasks_to_start ON tasks (next_start_at)
   WHERE workflow_started_at IS NULL AND status IN ('queued', 'processing');
 CREATE INDEX tasks_recently_succeeded ON tasks (model, completed_at) WHERE status = 'succeeded';
+CREATE INDEX tasks_by_batch ON tasks (batch_id) WHERE batch_id IS NOT NULL;
 CREATE INDEX tasks_by_model ON tasks (model, id);
 -- With everything that usage by end user adds up.
 CREATE INDEX tasks_of_end_users ON tasks (account_id, created_at) INCLUDE (end_user, status, price)
@@ -137,11 +140,11 @@ BEGIN
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
   END IF;
   IF (OLD.id, OLD.created_at, OLD.account_id, OLD.api_key_id, OLD.kind, OLD.model, OLD.capability_version, OLD.request,
-      OLD.price, OLD.price_list, OLD.billable_duration_seconds, OLD.request_id, OLD.end_user, OLD.reservation_id,
+      OLD.price, OLD.price_list, OLD.billable_duration_seconds, OLD.request_id, OLD.batch_id, OLD.end_user, OLD.reservation_id,
       OLD.deadline_at)
     IS DISTINCT FROM
      (NEW.id, NEW.created_at, NEW.account_id, NEW.api_key_id, NEW.kind, NEW.model, NEW.capability_version, NEW.request,
-      NEW.price, NEW.price_list, NEW.billable_duration_seconds, NEW.request_id, NEW.end_user, NEW.reservation_id,
+      NEW.price, NEW.price_list, NEW.billable_duration_seconds, NEW.request_id, NEW.batch_id, NEW.end_user, NEW.reservation_id,
       NEW.deadline_at) THEN
     RAISE EXCEPTION 'what task % was created with cannot change', OLD.id
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;

@@ -9,7 +9,8 @@ CREATE TABLE webhook_endpoints (
   url text NOT NULL CHECK (length(url) <= 2048),
   description text CHECK (length(description) <= 1000),
   events text[] NOT NULL CHECK (cardinality(events) > 0
-    AND events <@ ARRAY['task.succeeded', 'task.failed', 'task.late_result', 'account.balance_low']),
+    AND events <@ ARRAY['task.succeeded', 'task.failed', 'task.late_result', 'account.balance_low',
+      'batch.completed', 'batch.failed', 'batch.expired', 'batch.cancelled', 'batch.paused']),
   encrypted_secret bytea NOT NULL,
   previous_encrypted_secret bytea,
   previous_secret_until timestamptz,
@@ -32,12 +33,13 @@ CREATE INDEX webhook_endpoints_by_parts ON webhook_endpoints USING gin (url gin_
 CREATE TABLE events (
   id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^evt_[0-9a-z]+$'),
   account_id text COLLATE "C" NOT NULL REFERENCES accounts,
-  type text NOT NULL CHECK (type IN ('task.succeeded', 'task.failed', 'task.late_result', 'account.balance_low', 'endpoint.test')),
+  type text NOT NULL CHECK (type IN ('task.succeeded', 'task.failed', 'task.late_result', 'account.balance_low', 'endpoint.test',
+    'batch.completed', 'batch.failed', 'batch.expired', 'batch.cancelled', 'batch.paused')),
   task_id text COLLATE "C",
   payload text NOT NULL,
   created_at timestamptz NOT NULL,
   CONSTRAINT events_of_tasks_name_them CHECK (
-    (type IN ('account.balance_low', 'endpoint.test')) = (task_id IS NULL))
+    (type LIKE 'task.%') = (task_id IS NOT NULL))
 );
 CREATE UNIQUE INDEX events_once_per_task ON events (task_id) WHERE task_id IS NOT NULL;
 CREATE INDEX events_by_account ON events (account_id, id);

@@ -3,8 +3,8 @@
 -- - An allowance is money of an account and a key that one process may spend while its lease is valid: `amount` of it
 --   is neither charged nor released yet. A row without money is deleted. `recalled_at` requests the return of the money
 --   that no request holds; `answered_at` is when the process last returned it.
--- - An allowance may belong to an end user with a budget. There is no foreign key to the budget, which may be deleted
---   before its allowances return.
+-- - An allowance counts towards budgets, by which allowances of a key differ: each is for the requests that count towards
+--   the same budgets. There is no foreign key to the budgets, which may be deleted before their allowances return.
 -- - `text_requests` has a row for each completed request. `held` is its hold, `charge` the price of the usage, `excess`
 --   the part above the hold that the account paid, and `absorbed` the part that nobody paid.
 -- - `failed_text_attempts` has the attempts that failed after their upstream reported usage or sent output, which the
@@ -32,7 +32,7 @@ CREATE TABLE text_allowances (
   process_id uuid NOT NULL,
   account_id text COLLATE "C" NOT NULL,
   api_key_id text COLLATE "C" NOT NULL,
-  end_user_budget_id text COLLATE "C",
+  budget_ids text[] COLLATE "C" NOT NULL DEFAULT '{}',
   amount pico_usd NOT NULL,
   signup_amount pico_usd NOT NULL,
   opened_at timestamptz(3) NOT NULL,
@@ -57,7 +57,7 @@ CREATE TABLE text_requests (
   api_key_id text COLLATE "C" NOT NULL,
   request_id text NOT NULL,
   model text NOT NULL,
-  format text NOT NULL CHECK (format IN ('chat-completions', 'responses', 'messages', 'generate-content', 'embeddings', 'speech', 'transcriptions', 'translations', 'realtime')),
+  format text NOT NULL CHECK (format IN ('chat-completions', 'responses', 'messages', 'generate-content', 'embeddings', 'rerank', 'speech', 'transcriptions', 'translations', 'realtime')),
   streamed boolean NOT NULL,
   upstream text,
   upstream_format text,
@@ -70,18 +70,24 @@ CREATE TABLE text_requests (
   price_list text COLLATE "C",
   -- The end user whom the request names; null for none, and once the name is erased.
   end_user text COLLATE "C" CHECK (length(end_user) BETWEEN 1 AND 128),
+  -- The batch that the request belongs to; null for a direct request.
+  batch_id text COLLATE "C" CHECK (batch_id ~ '^batch_[0-9a-z]{32}$'),
+  -- The part of the operator's cost that the vendor charges for a request in its own batch; null for the whole cost.
+  cost_factor numeric CHECK (cost_factor > 0),
   modifiers jsonb,
-  input_tokens bigint NOT NULL DEFAULT 0 CHECK (input_tokens >= 0),
-  cache_read_tokens bigint NOT NULL DEFAULT 0 CHECK (cache_read_tokens >= 0),
-  cache_write_tokens bigint NOT NULL DEFAULT 0 CHECK (cache_write_tokens >= 0),
-  cache_write_1h_tokens bigint NOT NULL DEFAULT 0 CHECK (cache_write_1h_tokens >= 0),
-  output_tokens bigint NOT NULL DEFAULT 0 CHECK (output_tokens >= 0),
-  audio_input_tokens bigint NOT NULL DEFAULT 0 CHECK (audio_input_tokens >= 0),
-  audio_cache_read_tokens bigint NOT NULL DEFAULT 0 CHECK (audio_cache_read_tokens >= 0),
-  audio_output_tokens bigint NOT NULL DEFAULT 0 CHECK (audio_output_tokens >= 0),
-  characters bigint NOT NULL DEFAULT 0 CHECK (characters >= 0),
-  audio_seconds bigint NOT NULL DEFAULT 0 CHECK (audio_seconds >= 0),
-  reasoning_tokens bigint CHECK (reasoning_tokens >= 0),
+  input_tokens usage_count NOT NULL DEFAULT 0,
+  cache_read_tokens usage_count NOT NULL DEFAULT 0,
+  cache_write_tokens usage_count NOT NULL DEFAULT 0,
+  cache_write_1h_tokens usage_count NOT NULL DEFAULT 0,
+  output_tokens usage_count NOT NULL DEFAULT 0,
+  audio_input_tokens usage_count NOT NULL DEFAULT 0,
+  audio_cache_read_tokens usage_count NOT NULL DEFAULT 0,
+  audio_output_tokens usage_count NOT NULL DEFAULT 0,
+  characters usage_count NOT NULL DEFAULT 0,
+  audio_seconds usage_count NOT NULL DEFAULT 0,
+  web_searches usage_count NOT NULL DEFAULT 0,
+  search_units usage_count NOT NULL DEFAULT 0,
+  reasoning_tokens usage_count,
   -- How many calls of the upstream used the tokens.
   calls smallint NOT NULL DEFAULT 1 CHECK (calls >= 1),
   estimated boolean NOT NULL,
@@ -93,20 +99,21 @@ CREATE TABLE text_requests (
   first_byte_ms integer,
   PRIMARY KEY (id, created_at),
   CONSTRAINT text_requests_kept_for_1h_is_a_part CHECK (cache_write_1h_tokens <= cache_write_tokens),
-  CONSTRAINT text_requests_audio_is_a_part CHECK (audio_input_tokens <= greatest(input_tokens, 0)
-    AND audio_output_tokens <= greatest(output_tokens, 0)
-    AND audio_cache_read_tokens <= greatest(least(audio_input_tokens, cache_read_tokens), 0)),
+  CONSTRAINT text_requests_audio_is_a_part CHECK (audio_input_tokens <= input_tokens
+    AND audio_output_tokens <= output_tokens AND audio_cache_read_tokens <= least(audio_input_tokens, cache_read_tokens)),
   CONSTRAINT text_requests_failed_has_code CHECK ((outcome = 'failed') = (error_code IS NOT NULL)),
-  CONSTRAINT text_requests_answers_cost CHECK (charge = 0 OR outcome IN ('succeeded', 'disconnected')),
+  CONSTRAINT text_requests_answers_cost CHECK (charge = 0 OR outcome <> 'failed'),
   CONSTRAINT text_requests_charge_is_paid_or_absorbed CHECK (excess + absorbed = greatest(charge - held, 0))
 ) PARTITION BY RANGE (created_at);
 CREATE INDEX text_requests_by_account ON text_requests (account_id, created_at);
 -- With everything that usage by end user adds up, so that it reads no rows.
 CREATE INDEX text_requests_of_end_users ON text_requests (account_id, created_at)
   INCLUDE (end_user, outcome, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens,
-    audio_input_tokens, audio_cache_read_tokens, audio_output_tokens, characters, audio_seconds, charge, absorbed)
+    audio_input_tokens, audio_cache_read_tokens, audio_output_tokens, characters, audio_seconds, web_searches,
+    search_units, charge, absorbed)
   WHERE end_user IS NOT NULL;
 CREATE INDEX text_requests_by_end_user ON text_requests (end_user, id) INCLUDE (account_id) WHERE end_user IS NOT NULL;
+CREATE INDEX text_requests_by_batch ON text_requests (batch_id, created_at, id) WHERE batch_id IS NOT NULL;
 CREATE TRIGGER text_requests_are_kept BEFORE DELETE ON text_requests FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER text_requests_not_truncated BEFORE TRUNCATE ON text_requests FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
@@ -133,17 +140,19 @@ CREATE TABLE failed_text_attempts (
   upstream text NOT NULL,
   upstream_model text NOT NULL,
   catalogue_version text NOT NULL,
-  input_tokens bigint NOT NULL DEFAULT 0 CHECK (input_tokens >= 0),
-  cache_read_tokens bigint NOT NULL DEFAULT 0 CHECK (cache_read_tokens >= 0),
-  cache_write_tokens bigint NOT NULL DEFAULT 0 CHECK (cache_write_tokens >= 0),
-  cache_write_1h_tokens bigint NOT NULL DEFAULT 0 CHECK (cache_write_1h_tokens >= 0),
-  output_tokens bigint NOT NULL DEFAULT 0 CHECK (output_tokens >= 0),
-  audio_input_tokens bigint NOT NULL DEFAULT 0 CHECK (audio_input_tokens >= 0),
-  audio_cache_read_tokens bigint NOT NULL DEFAULT 0 CHECK (audio_cache_read_tokens >= 0),
-  audio_output_tokens bigint NOT NULL DEFAULT 0 CHECK (audio_output_tokens >= 0),
-  characters bigint NOT NULL DEFAULT 0 CHECK (characters >= 0),
-  audio_seconds bigint NOT NULL DEFAULT 0 CHECK (audio_seconds >= 0),
-  reasoning_tokens bigint CHECK (reasoning_tokens >= 0),
+  input_tokens usage_count NOT NULL DEFAULT 0,
+  cache_read_tokens usage_count NOT NULL DEFAULT 0,
+  cache_write_tokens usage_count NOT NULL DEFAULT 0,
+  cache_write_1h_tokens usage_count NOT NULL DEFAULT 0,
+  output_tokens usage_count NOT NULL DEFAULT 0,
+  audio_input_tokens usage_count NOT NULL DEFAULT 0,
+  audio_cache_read_tokens usage_count NOT NULL DEFAULT 0,
+  audio_output_tokens usage_count NOT NULL DEFAULT 0,
+  characters usage_count NOT NULL DEFAULT 0,
+  audio_seconds usage_count NOT NULL DEFAULT 0,
+  web_searches usage_count NOT NULL DEFAULT 0,
+  search_units usage_count NOT NULL DEFAULT 0,
+  reasoning_tokens usage_count,
   estimated boolean NOT NULL,
   PRIMARY KEY (text_request_id, number)
 );
@@ -169,9 +178,10 @@ CREATE INDEX stored_responses_by_expiry ON stored_responses (expires_at);
 
 CREATE TYPE text_settlement AS (id text, created_at timestamptz(3), account_id text, api_key_id text, request_id text,
   model text, format text, streamed boolean, upstream text, upstream_format text, upstream_model text, outcome text,
-  error_code text, catalogue_version text, price_list text, end_user text, modifiers jsonb, input_tokens bigint,
+  error_code text, catalogue_version text, price_list text, end_user text, batch_id text, cost_factor numeric, modifiers jsonb, input_tokens bigint,
   cache_read_tokens bigint, cache_write_tokens bigint, cache_write_1h_tokens bigint, output_tokens bigint,
   audio_input_tokens bigint, audio_cache_read_tokens bigint, audio_output_tokens bigint, characters bigint, audio_seconds bigint,
+  web_searches bigint, search_units bigint,
   reasoning_tokens bigint, calls smallint, estimated boolean, charge numeric, latency_ms integer, first_byte_ms integer,
   held numeric, allowance_id text, paid numeric, paid_signup numeric, charge_id text, funded_only boolean,
-  releases_slot boolean, failed_attempts jsonb);
+  releases_slot boolean, failed_attempts jsonb, batch_line jsonb);

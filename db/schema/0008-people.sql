@@ -9,14 +9,21 @@
 -- - Owners invite people to their accounts. An invitation ends with the membership of the owner who made it. People
 --   belong to an account only after they accept: a stranger who registered the invited address first does not have the
 --   invitation's link, and so gains nothing.
--- - `mail` of an invitation is the status of its e-mail; null if the owner passes the link on. The token is made when
---   the e-mail is sent, so that only the reader of the mailbox gets it. An order for an e-mail ends with its
---   invitation.
+-- - If an invitation is sent by e-mail, its token is made when the e-mail is sent, so that only the reader of the
+--   mailbox gets it.
 -- - A link for a new password that an owner made names their account, and ends with their membership. The link works
 --   only while its user belongs to that account and to no other, so that no owner can access another account with it.
--- - `link_mails` is the outbox of orders to send a link to an address. The link is made when it is sent, so that no
---   link is stored. An order is the same whether or not a user has the address, so that a request for a link reveals
---   nothing.
+-- - `mails` is the outbox: the orders of all e-mails, with their outcomes. An order is written in the transaction of its
+--   cause, so both are committed or neither. A reference, such as `balance_low:evt_…`, is ordered once for ever. Of the
+--   orders without a reference, one for each kind and address waits at a time.
+-- - Links are made when the e-mail is sent, so that no link is stored. An order for a link is the same whether or not a
+--   user has the address, so that a request for a link reveals nothing.
+-- - A row of `address_changes` is a change of a user's address, which both mailboxes confirm by a link each. A link is
+--   made when its e-mail is sent.
+-- - A row of `registrations` is an attempt of a stranger to get an account. No user exists until the address is
+--   verified, so nothing works before. The link is made when its e-mail is sent, which is sent or not, depending on
+--   whether a user has the address, after the stranger has the answer. A closed registration keeps no secret. One
+--   with an account keeps only the digest of the address, so that a closed account leaves no address behind.
 -- - `user_identities` maps the identities of OpenID Connect to users. A pair of issuer and subject never changes its
 --   user, unlike an e-mail address.
 
@@ -31,6 +38,10 @@ CREATE TABLE users (
   language text NOT NULL DEFAULT 'en' CHECK (language IN ('en', 'zh')),
   -- Lists of the console with filters, under names.
   saved_views jsonb NOT NULL DEFAULT '[]',
+  -- The kinds of e-mails that the user switched off.
+  unwanted_mails text[] NOT NULL DEFAULT '{}',
+  -- Digests of the devices and networks of sign-ins, the oldest first.
+  known_devices bytea[] NOT NULL DEFAULT '{}',
   disabled_at timestamptz,
   created_at timestamptz NOT NULL DEFAULT now(),
   CONSTRAINT users_email UNIQUE (email)
@@ -55,7 +66,8 @@ CREATE TABLE sessions (
   created_at timestamptz NOT NULL DEFAULT now(),
   last_used_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz NOT NULL,
-  by_provider boolean NOT NULL DEFAULT false
+  -- The provider with which the user signed in; null for a password.
+  issuer text
 );
 CREATE INDEX sessions_of_user ON sessions (user_id);
 CREATE INDEX sessions_by_expiry ON sessions (expires_at);
@@ -104,26 +116,40 @@ CREATE TABLE account_invitations (
   invited_by text NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz NOT NULL,
-  mail text CHECK (mail IN ('ordered', 'sent', 'failed')),
-  mail_attempts integer NOT NULL DEFAULT 0,
-  mail_due_at timestamptz,
   PRIMARY KEY (account_id, email),
   CONSTRAINT account_invitations_digest UNIQUE (digest),
-  FOREIGN KEY (account_id, invited_by) REFERENCES account_members (account_id, user_id) ON DELETE CASCADE,
-  CONSTRAINT account_invitations_are_due_if_ordered
-    CHECK (coalesce(mail = 'ordered', false) = (mail_due_at IS NOT NULL))
+  FOREIGN KEY (account_id, invited_by) REFERENCES account_members (account_id, user_id) ON DELETE CASCADE
 );
 CREATE INDEX account_invitations_by_inviter ON account_invitations (account_id, invited_by);
 CREATE INDEX account_invitations_by_expiry ON account_invitations (expires_at);
-CREATE INDEX account_invitations_due ON account_invitations (mail_due_at) WHERE mail_due_at IS NOT NULL;
 
-CREATE TABLE link_mails (
-  email text PRIMARY KEY,
+CREATE TABLE mails (
+  id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 37 AND id ~ '^mail_[0-9a-z]+$'),
+  kind text NOT NULL,
+  address text NOT NULL CHECK (address = lower(address) AND length(address) BETWEEN 3 AND 254),
+  user_id text REFERENCES users (id) ON DELETE CASCADE,
+  account_id text COLLATE "C" REFERENCES accounts (id),
+  reference text,
+  -- Texts for the e-mail, such as the name of a key; never a link or a secret.
+  facts jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(facts) = 'object'),
   attempts integer NOT NULL DEFAULT 0,
   next_attempt_at timestamptz NOT NULL DEFAULT now(),
-  created_at timestamptz NOT NULL DEFAULT now()
+  -- `skipped`: at the time of sending, there was nothing to send or nobody who wanted it.
+  outcome text NOT NULL DEFAULT 'waiting' CHECK (outcome IN ('waiting', 'sent', 'refused', 'given_up', 'skipped')),
+  -- The last answer of a mail server that did not accept the e-mail.
+  failure text CHECK (length(failure) <= 500),
+  sent_at timestamptz,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT mails_reference UNIQUE (reference),
+  CONSTRAINT mails_sent_at_a_time CHECK ((outcome = 'sent') = (sent_at IS NOT NULL))
 );
-CREATE INDEX link_mails_due ON link_mails (next_attempt_at);
+CREATE UNIQUE INDEX mails_waiting_once ON mails (kind, address)
+  WHERE reference IS NULL AND outcome = 'waiting';
+CREATE INDEX mails_due ON mails (next_attempt_at) WHERE outcome = 'waiting';
+CREATE INDEX mails_by_address ON mails (address, created_at);
+CREATE INDEX mails_of_user ON mails (user_id) WHERE user_id IS NOT NULL;
+CREATE INDEX mails_of_account ON mails (account_id, address) WHERE account_id IS NOT NULL;
+CREATE INDEX mails_by_age ON mails (created_at);
 
 CREATE TABLE user_identities (
   issuer text NOT NULL,
@@ -139,3 +165,53 @@ CREATE TABLE recovery_codes (
   digest bytea NOT NULL,
   PRIMARY KEY (user_id, digest)
 );
+
+CREATE TABLE registrations (
+  id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^reg_[0-9a-z]+$'),
+  created_at timestamptz NOT NULL DEFAULT now(),
+  email text CHECK (email = lower(email) AND length(email) BETWEEN 3 AND 254),
+  -- Of the address without the parts that its owner can vary.
+  normal_address_digest bytea NOT NULL CHECK (length(normal_address_digest) = 32),
+  -- The /24 or /64 of the client.
+  network text NOT NULL,
+  -- `password`, or the name of the provider.
+  source text NOT NULL,
+  state text NOT NULL
+    CHECK (state IN ('waiting_for_verification', 'waiting_for_approval', 'done', 'refused', 'expired')),
+  -- Why the registration is refused, or waits for approval.
+  reason text,
+  terms_version text,
+  terms_accepted_at timestamptz,
+  name text NOT NULL DEFAULT '',
+  language text NOT NULL,
+  password_hash text,
+  issuer text,
+  subject text,
+  link_digest bytea,
+  expires_at timestamptz NOT NULL,
+  closed_at timestamptz,
+  account_id text COLLATE "C" REFERENCES accounts (id),
+  user_id text REFERENCES users (id) ON DELETE SET NULL,
+  CONSTRAINT registrations_link UNIQUE (link_digest),
+  CONSTRAINT registrations_are_closed_once CHECK ((closed_at IS NULL) = (state LIKE 'waiting%')),
+  CONSTRAINT registrations_keep_secrets_while_open
+    CHECK (closed_at IS NULL OR num_nonnulls(password_hash, issuer, subject, link_digest) = 0),
+  CONSTRAINT registrations_get_an_account CHECK ((state = 'done') = (account_id IS NOT NULL AND email IS NULL))
+);
+CREATE INDEX registrations_of_account ON registrations (account_id) WHERE account_id IS NOT NULL;
+CREATE INDEX registrations_of_user ON registrations (user_id) WHERE user_id IS NOT NULL;
+CREATE INDEX registrations_by_expiry ON registrations (expires_at) WHERE state = 'waiting_for_verification';
+CREATE INDEX registrations_by_age ON registrations (created_at) WHERE state <> 'done';
+
+CREATE TABLE address_changes (
+  user_id text PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+  email text NOT NULL CHECK (email = lower(email) AND length(email) BETWEEN 3 AND 254),
+  old_digest bytea,
+  new_digest bytea,
+  old_confirmed_at timestamptz,
+  new_confirmed_at timestamptz,
+  expires_at timestamptz NOT NULL,
+  CONSTRAINT address_changes_old_link UNIQUE (old_digest),
+  CONSTRAINT address_changes_new_link UNIQUE (new_digest)
+);
+CREATE INDEX address_changes_by_expiry ON address_changes (expires_at);

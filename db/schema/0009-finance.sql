@@ -20,6 +20,10 @@
 --   credited payment, and becomes a top-up.
 -- - `unapproved_adjustments` has the manual adjustments without a second approval. They are summed per account and day, so that
 --   nobody can split a large amount into small ones. `id` is the transfer, or the grant of promo credit.
+-- - `gift_batches` are issues of gift codes, and `gift_codes` their codes, by digest alone. The codes of a batch work from
+--   its creation, or from its approval by a second person, until the batch expires or is withdrawn. A redemption locks
+--   the account, then the code, then the batch in share mode, so that a withdrawal holds from its commit on. It credits
+--   the account by a `gift` of funds, or a grant of promo credit, whose reference is the code.
 -- - A row of `reconciliations` without an end is in progress, or its worker died; then the report is made again.
 -- - An acknowledgement is the reason why a finding of reconciliation stays. It is about the text of the finding, and so
 --   applies to later reports with the same finding. If it `requires_second_approval`, a second person confirms it. It
@@ -30,6 +34,11 @@
 --   seller, there are no documents. `invoiced_months` are the closed months with complete invoices.
 -- - `vendor_bills` has the monthly bills of vendors, whose lines reconciliation compares with the costs of submissions
 --   and text requests. Lines with sums name no job.
+-- - A subscription is one at the payment provider, as it was last read there: `price` is what it pays next, and `ends_at`
+--   when it ends; null while it renews. A paid invoice makes a period of a plan: a row of `plan_periods`, with the terms of
+--   the plan at that time, and a grant of the included credit, in the same transaction. Periods never change, so that the
+--   order in which the provider announces invoices does not matter. The terms of the latest invoice apply until
+--   `limits_until`, which is later than the period by the grace for a failed payment, unless the subscription ends before.
 
 CREATE TABLE rate_cards (
   version text NOT NULL,
@@ -59,6 +68,8 @@ CREATE TABLE text_costs (
   audio_output pico_usd NOT NULL,
   "character" pico_usd NOT NULL,
   audio_second pico_usd NOT NULL,
+  web_search pico_usd NOT NULL,
+  search_unit pico_usd NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
   tiers jsonb NOT NULL DEFAULT '[]',
   peaks jsonb NOT NULL DEFAULT '[]',
@@ -85,6 +96,8 @@ CREATE TABLE daily_usage (
   audio_output_tokens bigint NOT NULL DEFAULT 0,
   characters bigint NOT NULL DEFAULT 0,
   audio_seconds bigint NOT NULL DEFAULT 0,
+  web_searches bigint NOT NULL DEFAULT 0,
+  search_units bigint NOT NULL DEFAULT 0,
   billable_seconds bigint NOT NULL,
   charged pico_usd NOT NULL,
   PRIMARY KEY (account_id, day, kind, model, api_key_id)
@@ -173,18 +186,6 @@ LANGUAGE sql STABLE AS $$
   FROM of_kind
 $$;
 
-CREATE FUNCTION refuse_closed_month() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  IF EXISTS (SELECT FROM inserted WHERE created_at
-    < (SELECT (max(month) + interval '1 month') AT TIME ZONE 'UTC' FROM closed_months)) THEN
-    RAISE EXCEPTION 'a transfer is dated in a month that is closed'
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
-  END IF;
-  RETURN NULL;
-END $$;
-CREATE TRIGGER transfers_not_in_closed_months AFTER INSERT ON transfers
-  REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION refuse_closed_month();
-
 CREATE TABLE sellers (
   version integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   -- Null: nobody from now on.
@@ -270,6 +271,89 @@ CREATE INDEX unapproved_adjustments_lately ON unapproved_adjustments (account_id
 CREATE TRIGGER unapproved_adjustments_are_kept BEFORE UPDATE OR DELETE ON unapproved_adjustments FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER unapproved_adjustments_not_truncated BEFORE TRUNCATE ON unapproved_adjustments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
+CREATE TABLE gift_batches (
+  id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^gib_[0-9a-z]+$'),
+  label text NOT NULL CHECK (label <> ''),
+  kind text NOT NULL CHECK (kind IN ('funds', 'promo_credit')),
+  -- Of each code.
+  amount pico_usd NOT NULL CHECK (amount > 0),
+  codes integer NOT NULL CHECK (codes BETWEEN 1 AND 1000),
+  -- How long promo credit lasts, from its redemption.
+  credit_days integer CHECK (credit_days > 0),
+  -- Who may redeem only one code of the batch; null if nobody is limited.
+  once_per text CHECK (once_per IN ('account', 'person')),
+  expires_at timestamptz(3) NOT NULL,
+  author text NOT NULL CHECK (author <> ''),
+  requires_second_approval boolean NOT NULL,
+  created_at timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
+  approved_by text,
+  approved_at timestamptz(3),
+  withdrawn_by text,
+  withdrawn_at timestamptz(3),
+  withdrawal_reason text CHECK (withdrawal_reason <> ''),
+  CONSTRAINT gift_batches_promo_credit_lasts CHECK ((kind = 'promo_credit') = (credit_days IS NOT NULL)),
+  CONSTRAINT gift_batches_last CHECK (expires_at > created_at),
+  CONSTRAINT gift_batches_take_two CHECK (approved_by IS NULL OR (requires_second_approval AND approved_by <> author)),
+  CONSTRAINT gift_batches_are_approved_at_a_time CHECK (num_nulls(approved_by, approved_at) IN (0, 2)),
+  CONSTRAINT gift_batches_are_withdrawn_by_somebody
+    CHECK (num_nulls(withdrawn_by, withdrawn_at, withdrawal_reason) IN (0, 3))
+);
+CREATE TRIGGER gift_batches_keep_their_terms BEFORE UPDATE ON gift_batches FOR EACH ROW
+  WHEN ((OLD.id, OLD.label, OLD.kind, OLD.amount, OLD.codes, OLD.credit_days, OLD.once_per, OLD.expires_at, OLD.author,
+      OLD.requires_second_approval, OLD.created_at)
+    IS DISTINCT FROM (NEW.id, NEW.label, NEW.kind, NEW.amount, NEW.codes, NEW.credit_days, NEW.once_per, NEW.expires_at,
+      NEW.author, NEW.requires_second_approval, NEW.created_at)
+    OR (OLD.approved_at IS NOT NULL AND (OLD.approved_by, OLD.approved_at) IS DISTINCT FROM (NEW.approved_by, NEW.approved_at))
+    OR (OLD.withdrawn_at IS NOT NULL AND (OLD.withdrawn_by, OLD.withdrawn_at, OLD.withdrawal_reason)
+      IS DISTINCT FROM (NEW.withdrawn_by, NEW.withdrawn_at, NEW.withdrawal_reason)))
+  EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER gift_batches_are_kept BEFORE DELETE ON gift_batches FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER gift_batches_not_truncated BEFORE TRUNCATE ON gift_batches FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TABLE gift_codes (
+  id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 37 AND id ~ '^gift_[0-9a-z]+$'),
+  batch_id text COLLATE "C" NOT NULL REFERENCES gift_batches,
+  digest bytea NOT NULL UNIQUE CHECK (length(digest) = 32),
+  account_id text COLLATE "C" REFERENCES accounts,
+  redeemed_at timestamptz(3),
+  -- The transfer of funds, or the grant of promo credit.
+  credit_id text COLLATE "C" UNIQUE,
+  -- The account or the person that may redeem only one code of the batch.
+  counted_for text COLLATE "C",
+  CONSTRAINT gift_codes_are_redeemed_by_an_account CHECK (num_nulls(account_id, redeemed_at, credit_id) IN (0, 3)),
+  CONSTRAINT gift_codes_count_once_redeemed CHECK (counted_for IS NULL OR account_id IS NOT NULL),
+  CONSTRAINT gift_codes_once UNIQUE (batch_id, counted_for)
+);
+CREATE INDEX gift_codes_redeemed ON gift_codes (batch_id, id) WHERE redeemed_at IS NOT NULL;
+CREATE INDEX gift_codes_of_account ON gift_codes (account_id) WHERE account_id IS NOT NULL;
+CREATE TRIGGER gift_codes_are_redeemed_once BEFORE UPDATE ON gift_codes FOR EACH ROW
+  WHEN (OLD.redeemed_at IS NOT NULL OR (OLD.id, OLD.batch_id, OLD.digest) IS DISTINCT FROM (NEW.id, NEW.batch_id, NEW.digest))
+  EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER gift_codes_are_kept BEFORE DELETE ON gift_codes FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER gift_codes_not_truncated BEFORE TRUNCATE ON gift_codes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+-- Not a foreign key, because a code stays when the month of its transfer is detached.
+CREATE FUNCTION check_gift() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  batch gift_batches;
+BEGIN
+  SELECT * INTO batch FROM gift_batches WHERE id = NEW.batch_id;
+  IF batch.kind = 'funds' THEN
+    PERFORM 1 FROM transfers WHERE id = NEW.credit_id AND opened_at = NEW.redeemed_at AND kind = 'gift'
+      AND account_id = NEW.account_id AND amount = batch.amount AND reference = NEW.id;
+  ELSE
+    PERFORM 1 FROM promo_grants
+    WHERE id = NEW.credit_id AND account_id = NEW.account_id AND amount = batch.amount AND reference = NEW.id;
+  END IF;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'the gift code % has no credit', NEW.id
+      USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_NAME;
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER gift_codes_are_credited AFTER INSERT OR UPDATE ON gift_codes
+  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.redeemed_at IS NOT NULL) EXECUTE FUNCTION check_gift();
+
 CREATE TABLE reconciliations (
   id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^rec_[0-9a-z]+$'),
   requested_by text NOT NULL CHECK (requested_by IN ('schedule', 'operator')),
@@ -336,3 +420,45 @@ CREATE TABLE vendor_bill_lines (
   CONSTRAINT vendor_bill_lines_are_about_something CHECK (job_id IS NOT NULL OR model IS NOT NULL)
 );
 CREATE INDEX vendor_bill_lines_by_job ON vendor_bill_lines (vendor, job_id) WHERE job_id IS NOT NULL;
+
+CREATE SEQUENCE subscription_readings;
+CREATE TABLE subscriptions (
+  id text COLLATE "C" PRIMARY KEY CHECK (length(id) BETWEEN 1 AND 200),
+  account_id text COLLATE "C" NOT NULL REFERENCES accounts,
+  customer text NOT NULL CHECK (length(customer) BETWEEN 1 AND 200),
+  status text NOT NULL CHECK (length(status) BETWEEN 1 AND 100),
+  item text NOT NULL CHECK (length(item) BETWEEN 1 AND 200),
+  price text NOT NULL CHECK (length(price) BETWEEN 1 AND 200),
+  ends_at timestamptz(3),
+  -- The number of the reading at the provider; a later reading has a higher number.
+  reading bigint NOT NULL,
+  created_at timestamptz(3) NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX subscriptions_by_account ON subscriptions (account_id, created_at);
+CREATE TRIGGER subscriptions_keep_identity BEFORE UPDATE OF id, account_id, created_at ON subscriptions FOR EACH ROW
+  WHEN ((OLD.id, OLD.account_id, OLD.created_at) IS DISTINCT FROM (NEW.id, NEW.account_id, NEW.created_at))
+  EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER subscriptions_are_kept BEFORE DELETE ON subscriptions FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER subscriptions_not_truncated BEFORE TRUNCATE ON subscriptions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TABLE plan_periods (
+  invoice_id text COLLATE "C" PRIMARY KEY CHECK (length(invoice_id) BETWEEN 1 AND 200),
+  subscription_id text COLLATE "C" NOT NULL REFERENCES subscriptions,
+  account_id text COLLATE "C" NOT NULL REFERENCES accounts,
+  plan text NOT NULL CHECK (length(plan) BETWEEN 1 AND 63),
+  included pico_usd NOT NULL,
+  models text[],
+  rate_limit_rpm integer CHECK (rate_limit_rpm > 0),
+  seats integer CHECK (seats > 0),
+  invoiced_at timestamptz(3) NOT NULL,
+  starts_at timestamptz(3) NOT NULL,
+  ends_at timestamptz(3) NOT NULL,
+  limits_until timestamptz(3) NOT NULL,
+  -- Null if nothing is included, or the period was over when its invoice was announced.
+  grant_id text COLLATE "C" UNIQUE REFERENCES promo_grants,
+  created_at timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
+  CONSTRAINT plan_periods_last CHECK (starts_at < ends_at AND ends_at <= limits_until)
+);
+CREATE INDEX plan_periods_by_account ON plan_periods (account_id, invoiced_at, invoice_id);
+CREATE TRIGGER plan_periods_are_kept BEFORE UPDATE OR DELETE ON plan_periods FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER plan_periods_not_truncated BEFORE TRUNCATE ON plan_periods FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();

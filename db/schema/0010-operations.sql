@@ -1,7 +1,7 @@
 -- Actions and overrides of operators, reports of processes, and the monthly partitions.
 --
--- - `operator_actions` are actions on tasks and accounts, including reading prompts, with author and reason. A task is
---   cancelled by a single action.
+-- - `operator_actions` are actions on tasks, batches, accounts, registrations and their blocks, including reading
+--   prompts, with author and reason. A task is cancelled by a single action.
 -- - `admin_tokens` are the admin tokens of people and programs, as digests, without the token in the environment. One
 --   name may have several tokens, so that a new token is in use before the old one is revoked. An action is recorded in
 --   `admin_actions` before it is carried out.
@@ -20,6 +20,7 @@
 -- - `refused_calls` has the calls of the last day that Genway refused with a status from 401 to 429. Equal calls of an
 --   hour share a row. `method` and `path` are empty in a row for calls beyond the limit of rows. Rows refer to keys
 --   without foreign keys. The table is unlogged: after a crash of the database, its rows are gone.
+-- - `live_overload` has the last moment at which a process refused live requests because it was overloaded: batches wait.
 -- - `secret_marks` shows a process at its start whether it has the secrets that encrypted the data.
 -- - `carried_balances` and `carried_usage` hold the sums of the transfers of detached months, so that balances and
 --   `used` of keys can still be compared with the ledger.
@@ -28,17 +29,24 @@ CREATE TABLE operator_actions (
   id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^act_[0-9a-z]+$'),
   task_id text COLLATE "C",
   task_created_at timestamptz(3),
-  kind text NOT NULL CHECK (kind IN ('cancel', 'redeliver', 'read_prompt', 'edit', 'price', 'suspend', 'reopen', 'erase')),
+  kind text NOT NULL CHECK (kind IN ('cancel', 'redeliver', 'read_prompt', 'pause', 'resume', 'retry', 'edit', 'price',
+    'suspend', 'reopen', 'erase', 'approve', 'reject', 'block', 'lift')),
   author text NOT NULL CHECK (author <> ''),
   reason text NOT NULL CHECK (reason <> ''),
   created_at timestamptz NOT NULL DEFAULT now(),
   account_id text COLLATE "C" REFERENCES accounts,
+  batch_id text COLLATE "C" CHECK (batch_id ~ '^batch_[0-9a-z]{32}$'),
+  -- A registration, which may be removed later, or a block of registrations.
+  registration_id text COLLATE "C" CHECK (registration_id ~ '^(reg|blk)_[0-9a-z]{32}$'),
   CONSTRAINT operator_actions_are_about_one_thing CHECK (
-    num_nonnulls(task_id, account_id) = 1 AND (task_id IS NULL) = (task_created_at IS NULL))
+    num_nonnulls(task_id, account_id, batch_id, registration_id) = 1 AND (task_id IS NULL) = (task_created_at IS NULL))
 );
 CREATE INDEX operator_actions_by_task ON operator_actions (task_id, created_at);
 CREATE UNIQUE INDEX operator_actions_one_cancel ON operator_actions (task_id) WHERE kind = 'cancel';
 CREATE INDEX operator_actions_by_account ON operator_actions (account_id, created_at) WHERE account_id IS NOT NULL;
+CREATE INDEX operator_actions_by_batch ON operator_actions (batch_id, created_at) WHERE batch_id IS NOT NULL;
+CREATE INDEX operator_actions_by_registration ON operator_actions (registration_id, created_at)
+  WHERE registration_id IS NOT NULL;
 CREATE TRIGGER operator_actions_are_kept BEFORE UPDATE OR DELETE ON operator_actions FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER operator_actions_not_truncated BEFORE TRUNCATE ON operator_actions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
@@ -244,3 +252,8 @@ CREATE UNLOGGED TABLE refused_calls (
 );
 CREATE INDEX refused_calls_by_account ON refused_calls (account_id, refused_at);
 CREATE INDEX refused_calls_by_time ON refused_calls (refused_at);
+
+CREATE UNLOGGED TABLE live_overload (
+  only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  at timestamptz NOT NULL
+);

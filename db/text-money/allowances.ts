@@ -3,6 +3,8 @@
  * unused money, and record completed requests.
  *
  * - A request that the allowance covers does not wait. Another request waits for the next write.
+ * - An allowance returns after a second without a request. If it is small, and requests came again within a minute of the
+ *   last pause, the allowance waits up to a minute for the next ones. A recall returns it at any time.
  * - Once half of an allowance is spent, the next write requests more, while requests continue.
  * - Settlements are written within 20 ms if they are few, and within 100 ms under load: a write has a fixed cost. Every
  *   write, and a renewal every 250 ms, extends the lease of the process. Without a valid lease, no request holds in
@@ -31,6 +33,8 @@ export interface HeldText {
   readonly window: RequestWindow | null;
   /** Ends the request. Resolves when the settlement is written; never rejects. */
   settle(settlement: UnpaidSettlement): Promise<void>;
+  /** Returns the money to the allowance, where {@link settle} of another hold of the request may use it at once. */
+  release(): void;
 }
 
 export type DecidedHold = HeldText | (RefusedHold & { readonly window: RequestWindow | null });
@@ -196,6 +200,12 @@ export class Allowances {
           if (entry.hasSurplus()) this.#waitingOf(entry);
           this.#scheduleSoon();
         }),
+      release: () => {
+        entry.allowance.release(held);
+        if (!entry.hasSurplus()) return;
+        this.#waitingOf(entry);
+        this.#scheduleSoon();
+      },
     };
   }
 
@@ -437,15 +447,18 @@ export class Allowances {
     }
   }
 
-  /** Renews the lease, returns unused allowances, and forgets empty ones. */
+  /** Renews the lease while there is money, returns unneeded allowances, and forgets empty ones after a while. */
   #tick(): void {
     const nowMs = performance.now();
+    let hasMoney = false;
     for (const entry of this.#entries.values()) {
-      if (!entry.isIdle(nowMs) || this.#waitingByEntry.has(entry)) continue;
-      if (entry.hasFree()) this.#waitingOf(entry);
-      else if (entry.allowance.isEmpty) this.#forget(entry);
+      const { isEmpty } = entry.allowance;
+      hasMoney ||= !isEmpty;
+      if (this.#waitingByEntry.has(entry)) continue;
+      if (isEmpty && !entry.mayComeBack(nowMs)) this.#forget(entry);
+      else if (entry.isUnneeded(nowMs) && entry.hasFree()) this.#waitingOf(entry);
     }
-    if (this.#entries.size > 0) this.renew();
+    if (hasMoney || this.#waitingByEntry.size > 0) this.renew();
   }
 
   #forget(entry: Entry): void {

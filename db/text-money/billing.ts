@@ -2,7 +2,7 @@
  * The interface between serving text and its payment. A text request holds the estimated price before its model is
  * called, and settles the actual usage afterwards, exactly once.
  */
-import type { EndUserBudget } from '../../domain/end-user.ts';
+import type { AccountBudget } from '../../domain/budget.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type {
   CallConsumption,
@@ -14,7 +14,7 @@ import type {
 import type { RequestFormatName, UpstreamFormatName } from '../../domain/wire-format-name.ts';
 import type { Caller } from '../queries/api-keys.ts';
 import type { RequestWindow } from '../queries/request-windows.ts';
-import type { Measured } from './settlement.ts';
+import type { AnsweredLine, Measured } from './settlement.ts';
 
 /** The properties of a text model that determine payment. */
 export interface BilledModel extends TextTerms {
@@ -57,8 +57,10 @@ export interface TextCharge extends TextEstimate {
   readonly priceList: string | null;
   /** The end user whom the request names, as cut by `endUserName`; null for none. */
   readonly endUser: string | null;
-  /** The budget of the end user; null for none. */
-  readonly budget: EndUserBudget | null;
+  /** The budgets towards which the request counts, in the order of their ids. */
+  readonly budgets: readonly AccountBudget[];
+  /** The batch that the request belongs to; null for a direct request. */
+  readonly batchId: string | null;
   readonly format: RequestFormatName;
   readonly streamed: boolean;
   readonly requestId: string;
@@ -78,6 +80,8 @@ export interface TextOutcome extends TextConsumption, Measured {
   readonly upstream: { readonly provider: string; readonly format: UpstreamFormatName; readonly model: string } | null;
   /** The usage of failed attempts, for which the vendor may bill the operator. The client does not pay for it. */
   readonly failedAttempts: readonly FailedAttempt[];
+  /** The line of a batch that the request answers. */
+  readonly batchLine?: AnsweredLine | undefined;
 }
 
 export interface TextHold {
@@ -85,6 +89,12 @@ export interface TextHold {
   readonly textRequestId: string;
   /** The output limit of each answer that the hold covers and the upstream must get; null if none is needed. */
   readonly maxOutputTokens: number | null;
+  /**
+   * Holds the highest price of another prompt of the request, before it is sent. The settlement of the request releases it.
+   *
+   * @returns whether the money is held; nothing is held otherwise
+   */
+  holdPrompt(inputTokens: number): Promise<boolean>;
   /** Returns the charged usage of a call's complete answer, which the client also gets. */
   readonly charged: (consumption: CallConsumption) => ReportedUsage;
   /**
@@ -92,6 +102,8 @@ export interface TextHold {
    * when the charge is recorded; the answer does not wait for the promise.
    */
   settle(outcome: TextOutcome): Promise<void>;
+  /** Releases the hold of a request that never started, of which nothing is recorded. Call it instead of `settle`. */
+  release(): void;
 }
 
 export interface TextBilling {

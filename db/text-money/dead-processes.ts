@@ -34,6 +34,8 @@ export interface ReleasedAllowances {
  * above its holds. The number of its last write stays until a sweep, so that the process can repeat a write whose
  * answer it lost.
  *
+ * The money of an open job at a vendor's batch API waits for the job.
+ *
  * @param processId the caller. After an outage of all processes, the first process to return would find the others
  *   dead. So a process releases nothing until it has sent heartbeats for as long as others may be silent
  * @returns the released allowances; unless empty, there may be more
@@ -54,6 +56,7 @@ export async function releaseDeadAllowances(
           WHERE own.id = :processId AND own.heard_since <= now() - make_interval(secs => :dead)
             AND own.heartbeat_at >= now() - make_interval(secs => :heardWithin))
         AND EXISTS (SELECT 1 FROM text_allowances WHERE process_id = processes.id)
+        AND NOT EXISTS (SELECT 1 FROM batch_jobs AS job WHERE job.id = processes.id AND job.ended_at IS NULL)
       ORDER BY id FOR UPDATE SKIP LOCKED`,
       {
         dead: deadAfterSeconds,
@@ -77,8 +80,8 @@ export async function releaseDeadAllowances(
       /* sql */ `
       WITH released AS (DELETE FROM text_allowances WHERE id = ANY (:ids) RETURNING *),
       returned AS (
-        UPDATE end_user_budgets AS budget SET used = used - sums.amount
-        FROM (SELECT end_user_budget_id AS id, sum(amount) AS amount FROM released GROUP BY 1) AS sums
+        UPDATE budgets AS budget SET used = used - sums.amount
+        FROM (SELECT budget_id AS id, sum(amount) AS amount FROM released, unnest(budget_ids) AS budget_id GROUP BY 1) AS sums
         WHERE budget.id = sums.id)
       SELECT * FROM released`,
       { ids: left.map(({ id }) => id) },

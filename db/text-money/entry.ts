@@ -1,5 +1,5 @@
 /**
- * The allowance in this process of an account's key, or of an end user with a budget who uses the key, and the facts
+ * The allowance in this process of an account's key, for the requests that count towards the same budgets, and the facts
  * that decide its size.
  */
 import { Allowance, amountOf, type Credit, NO_CREDIT } from '../../domain/allowance.ts';
@@ -12,11 +12,13 @@ import type { AllowanceRequest, AllowanceAnswer, StoredAllowance, NewTextHold, W
 const PERIOD_MS = 1_000;
 /** An allowance returns its money after so long without a request. */
 const IDLE_MS = 1_000;
+/** A small allowance whose owner has come back within so long waits as long for the owner's next request. */
+const RETURN_WITHIN_MS = 60_000;
 
 const NO_HOLDS = { holds: 0, amount: 0n, largest: 0n };
 
 /** The owner of an allowance. */
-type Owner = Pick<NewTextHold, 'accountId' | 'apiKeyId' | 'budget'>;
+type Owner = Pick<NewTextHold, 'accountId' | 'apiKeyId' | 'budgets'>;
 
 /** Positions in the minute that this process may assign to requests. */
 interface Places {
@@ -31,12 +33,17 @@ export class Entry {
   readonly name: string;
   readonly accountId: string;
   readonly apiKeyId: string;
-  readonly endUserBudgetId: string | null;
+  readonly budgetIds: readonly string[];
+  readonly #isOfEndUser: boolean;
   readonly allowance = new Allowance();
   /** Whether the ledger recalled the money. */
   isRecalled = false;
   /** Whether the account has so much money that the allowance keeps what requests do not use. */
   #hasPlenty = false;
+  /** Whether the money is so small a part of what the account could spend that others hardly miss it. */
+  #isSmall = false;
+  /** Whether requests came again within a minute of the last pause. */
+  #comesBack = false;
   /** When its key expires or a limit renews, by `performance.now()`. */
   #validUntilMs = 0;
   #places: Places[] = [];
@@ -44,7 +51,7 @@ export class Entry {
   #supply = { places: 0, free: 0n };
   /** The key's limit of requests per minute; null if requests are not counted. */
   #requestLimit: number | null = null;
-  #usedAtMs = 0;
+  #usedAtMs = -Infinity;
   #period = { startedAtMs: 0, ...NO_HOLDS };
   #previous = NO_HOLDS;
 
@@ -52,7 +59,8 @@ export class Entry {
     this.name = nameOf(owner);
     this.accountId = owner.accountId;
     this.apiKeyId = owner.apiKeyId;
-    this.endUserBudgetId = owner.budget?.id ?? null;
+    this.budgetIds = owner.budgets.map(({ id }) => id);
+    this.#isOfEndUser = owner.budgets.some(({ endUser }) => endUser !== null);
   }
 
   /** Holds the largest amount of the request. @returns null if the ledger must decide */
@@ -81,11 +89,23 @@ export class Entry {
     period.holds += 1;
     period.amount += amount;
     if (amount > period.largest) period.largest = amount;
+    if (this.#isIdle(nowMs)) this.#comesBack = this.mayComeBack(nowMs);
     this.#usedAtMs = nowMs;
   }
 
-  isIdle(nowMs: number): boolean {
+  #isIdle(nowMs: number): boolean {
     return nowMs - this.#usedAtMs >= IDLE_MS;
+  }
+
+  /** Whether the next request would show that requests come again after a pause. */
+  mayComeBack(nowMs: number): boolean {
+    return nowMs - this.#usedAtMs < RETURN_WITHIN_MS;
+  }
+
+  /** Whether to return the money, because no request is expected soon. */
+  isUnneeded(nowMs: number): boolean {
+    const isAwaited = this.#comesBack && this.#isSmall && this.mayComeBack(nowMs);
+    return this.#isIdle(nowMs) && !isAwaited;
   }
 
   hasFree(): boolean {
@@ -99,7 +119,7 @@ export class Entry {
 
   /** Whether half of the supply is spent, so that the entry should request more before a request must wait. */
   isLow(nowMs: number): boolean {
-    if (!this.#hasPlenty || this.isRecalled || this.isIdle(nowMs)) return false;
+    if (!this.#hasPlenty || this.isRecalled || this.#isIdle(nowMs)) return false;
     const { places, free } = this.#supply;
     return 2 * this.#placesLeft(nowMs) < places || 2n * amountOf(this.allowance.free) < free;
   }
@@ -115,12 +135,12 @@ export class Entry {
       this.#period.holds > this.#previous.holds ? [this.#period, this.#previous] : [this.#previous, this.#period];
     const next = isTopUp || holds.length > 0 ? busier : NO_HOLDS;
     // Many end users may share a key's limit: only an end user active for over a second gets positions in advance.
-    const nextRequests = this.endUserBudgetId === null ? next.holds : Math.min(next.holds, other.holds);
+    const nextRequests = this.#isOfEndUser ? Math.min(next.holds, other.holds) : next.holds;
     return {
       id: this.id,
       accountId: this.accountId,
       apiKeyId: this.apiKeyId,
-      endUserBudgetId: this.endUserBudgetId,
+      budgetIds: this.budgetIds,
       kept: isTopUp ? amountOf(this.allowance.free) : 0n,
       returned: isTopUp ? NO_CREDIT : this.allowance.startReturn(),
       extra: next.amount,
@@ -132,9 +152,10 @@ export class Entry {
     };
   }
 
-  answer({ hasPlenty, hasToppedUp, validMs, places }: AllowanceAnswer, msLeft: number): void {
+  answer({ hasPlenty, isSmall, hasToppedUp, validMs, places }: AllowanceAnswer, msLeft: number): void {
     const nowMs = performance.now();
     this.#hasPlenty = hasPlenty;
+    this.#isSmall = isSmall;
     this.#validUntilMs = validMs === null ? Infinity : nowMs + validMs;
     this.allowance.setToppedUp(hasToppedUp);
     this.#places = this.#places.filter(({ next, last, untilMs }) => next <= last && nowMs < untilMs);
@@ -148,14 +169,16 @@ export class Entry {
   }
 }
 
-export function nameOf({ accountId, apiKeyId, budget }: Owner): string {
-  return budget === null ? `${accountId} ${apiKeyId}` : `${accountId} ${apiKeyId} ${budget.id}`;
+export function nameOf({ accountId, apiKeyId, budgets }: Owner): string {
+  let name = `${accountId} ${apiKeyId}`;
+  for (const { id } of budgets) name += ` ${id}`;
+  return name;
 }
 
 /** Creates a request that returns an allowance that this process does not know. */
 export function returnAllowance({ id, accountId, apiKeyId, total }: StoredAllowance): AllowanceRequest {
   const nothing = {
-    endUserBudgetId: null,
+    budgetIds: [],
     kept: 0n,
     extra: 0n,
     largest: 0n,

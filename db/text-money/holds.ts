@@ -1,6 +1,8 @@
 /** Holds the money of text requests, and turns each hold into the settlement of its request. */
 import type { Logger } from 'pino';
+import { ServiceError } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
+import { boundText } from '../../domain/pricing.ts';
 import {
   affordableOutputTokens,
   chargedUsage,
@@ -37,16 +39,41 @@ export async function holdText(
         'an upstream reported more tokens than the request can have used; charged the maximum of the request',
       );
     }
+    // In the same moment, so that nothing else holds the money that the charge needs.
+    for (const more of further) more.release();
     return held.settle(settlement);
+  }
+
+  const further: HeldText[] = [];
+
+  async function holdPrompt(inputTokens: number): Promise<boolean> {
+    const limits = { ...charge, inputTokens, characters: 0, audioSeconds: 0, webSearches: 0 };
+    const { input: amount } = boundText(charge.model.pricing, limits, charge.startedAtMs);
+    if (amount === 0n) return true;
+    const id = newId('textRequest', charge.startedAtMs);
+    const amounts = { minAmount: amount, usualAmount: amount, maxAmount: amount };
+    try {
+      const more = await allowances.hold({ ...hold, ...amounts, id, requestLimit: null });
+      if (more.refusal === null) further.push(more);
+      return more.refusal === null;
+    } catch (error) {
+      if (error instanceof ServiceError) return false;
+      throw error;
+    }
   }
 
   let settled: Promise<void> | undefined;
   return {
     textRequestId: hold.id,
     maxOutputTokens: bound,
+    holdPrompt,
     charged: (consumption) => chargedUsage(charge, bound, consumption),
     // Only the first settlement counts.
     settle: (outcome) => (settled ??= settle(outcome, decided)),
+    release: () => {
+      if (settled === undefined) decided.release();
+      settled = Promise.resolve();
+    },
   };
 }
 
@@ -71,7 +98,8 @@ function newHold(charge: TextCharge): NewTextHold {
     catalogueVersion: charge.catalogueVersion,
     priceList: charge.priceList,
     endUser: charge.endUser,
-    budget: charge.budget,
+    budgets: charge.budgets,
+    batchId: charge.batchId,
     requestLimit: charge.uncounted?.limit ?? null,
   };
 }
@@ -96,6 +124,7 @@ function toSettlement(
     })),
     measured: outcome,
     releasesSlot: hold.free && outcome.status === 'failed' && !wasDelivered(outcome),
+    batchLine: outcome.batchLine ?? null,
   };
 }
 

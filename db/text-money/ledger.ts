@@ -3,14 +3,14 @@
  * `db/functions/write-text.sql`. The ledger has its own connections, whose name shows other processes that this process
  * is alive, even while it sends no heartbeats.
  */
-import type { Credit } from '../../domain/allowance.ts';
-import type { EndUserBudget } from '../../domain/end-user.ts';
+import { type Credit, NO_CREDIT } from '../../domain/allowance.ts';
+import type { AccountBudget } from '../../domain/budget.ts';
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { HoldAmounts } from '../../domain/text-price.ts';
 import type { HoldRefusal } from '../../domain/text-refusal.ts';
 import { SERVING_LIMITS } from '../connections.ts';
-import { createDatabase, onlyRow } from '../database.ts';
+import { createDatabase, type Database, onlyRow } from '../database.ts';
 import { settlementsLiteral, type TextRequestRow, type TextSettlement } from './settlement.ts';
 
 /** A hold to make before a model is called. */
@@ -21,8 +21,8 @@ export interface NewTextHold extends TextRequestRow, HoldAmounts {
   readonly isTopUpRequired: boolean;
   /** The key's limit of requests per minute; null if there is no limit or the request was counted before. */
   readonly requestLimit: number | null;
-  /** The budget of the request's end user; null for none. */
-  readonly budget: EndUserBudget | null;
+  /** The budgets towards which the request counts. */
+  readonly budgets: readonly AccountBudget[];
 }
 
 /** A request that waits for the ledger's decision. */
@@ -38,8 +38,8 @@ export interface AllowanceRequest {
   readonly id: string;
   readonly accountId: string;
   readonly apiKeyId: string;
-  /** The end user's budget that the money counts towards; null for none, or for an allowance that the ledger knows. */
-  readonly endUserBudgetId: string | null;
+  /** The budgets towards which the money counts; none for an allowance that the ledger knows. */
+  readonly budgetIds: readonly string[];
   readonly returned: Credit;
   /** The free money that does not return, in pico-USD. */
   readonly kept: PicoUsd;
@@ -55,6 +55,19 @@ export interface AllowanceRequest {
   readonly isAnswered: boolean;
   readonly holds: readonly WaitingHold[];
 }
+
+/** A request that changes nothing. */
+export const UNCHANGED = {
+  budgetIds: [],
+  returned: NO_CREDIT,
+  kept: 0n,
+  extra: 0n,
+  largest: 0n,
+  requestLimit: null,
+  extraRequests: 0,
+  isAnswered: false,
+  holds: [],
+} as const satisfies Partial<AllowanceRequest>;
 
 /** One statement. */
 export interface TextWrite {
@@ -80,6 +93,8 @@ export type TextDecision = {
       readonly isRecalling: boolean;
       /** The rest of the limit, budget or balance that was too low; null for other refusals. */
       readonly remaining: PicoUsd | null;
+      /** The budget that was too low; null for other refusals. */
+      readonly budgetId: string | null;
       readonly retryAfterSeconds: number | null;
     }
 );
@@ -88,6 +103,8 @@ export type TextDecision = {
 export interface AllowanceAnswer {
   /** Whether the account has so much money that the allowance may keep what its requests do not use. */
   readonly hasPlenty: boolean;
+  /** Whether the allowance is at most a hundredth of what its account, key and budgets could spend. */
+  readonly isSmall: boolean;
   readonly hasToppedUp: boolean;
   /** Milliseconds for which the money can be spent, until the key expires or a limit renews; null for no end. */
   readonly validMs: number | null;
@@ -144,6 +161,7 @@ export interface TextLedgerOptions {
 /** Refusals that report the remaining amount. */
 const SHORTAGES: ReadonlySet<HoldRefusal> = new Set([
   'key_limit',
+  'budget_limit',
   'end_user_limit',
   'insufficient_credits',
   'insufficient_funds',
@@ -169,6 +187,7 @@ interface DecisionJson {
   is_recalling: boolean;
   amount: string;
   signup: string;
+  budget_id: string | null;
   retry_after_seconds: number | null;
   position: number | null;
 }
@@ -176,6 +195,7 @@ interface DecisionJson {
 interface AnswerJson {
   place: number;
   has_plenty: boolean;
+  is_small: boolean | null;
   has_topped_up: boolean;
   valid_ms: number | null;
   first_place: number | null;
@@ -192,9 +212,20 @@ interface AllowanceJson {
 
 /** Connects on demand. */
 export function createTextLedger(options: TextLedgerOptions): TextLedger {
-  const { url, poolSize, processId, freeRequestsPerMinute } = options;
+  const { url, poolSize, processId } = options;
   const database = createDatabase(url, poolSize, SERVING_LIMITS, { name: connectionName(processId), min: 1 });
+  return {
+    ...textLedgerOn(database, options),
+    ping: async () => database.raw('SELECT 1'),
+    close: () => database.destroy(),
+  };
+}
 
+/** The ledger over connections that serve other statements, too. */
+export function textLedgerOn(
+  database: Database,
+  { processId, freeRequestsPerMinute }: Pick<TextLedgerOptions, 'processId' | 'freeRequestsPerMinute'>,
+): Pick<TextLedger, 'write'> {
   return {
     async write({ number, allowanceRequests, settlements, mayBeRecorded = false, wantsAll = false }) {
       const statement = database.raw<{ rows: { written: WrittenJson }[] }>(WRITE, {
@@ -210,8 +241,6 @@ export function createTextLedger(options: TextLedgerOptions): TextLedger {
       const { rows } = await statement.options({ name: 'write_text' });
       return toWritten(onlyRow(rows).written);
     },
-    ping: async () => database.raw('SELECT 1'),
-    close: () => database.destroy(),
   };
 }
 
@@ -233,7 +262,7 @@ function allowanceRequestsJson(allowanceRequests: readonly AllowanceRequest[]): 
         release_id: newId('transfer'),
         account_id: accountId,
         api_key_id: apiKeyId,
-        end_user_budget_id: request.endUserBudgetId,
+        budget_ids: request.budgetIds,
         returned_signup: returned.signup.toString(),
         returned_funded: returned.funded.toString(),
         kept: request.kept.toString(),
@@ -278,18 +307,26 @@ function toDecision({
   is_recalling,
   amount,
   signup,
+  budget_id: budgetId,
   retry_after_seconds,
   position,
 }: DecisionJson): TextDecision {
   if (refusal === null) return { refusal, held: toCredit(amount, signup), position };
   const remaining = SHORTAGES.has(refusal) ? BigInt(amount) : null;
-  return { refusal, isRecalling: is_recalling, remaining, retryAfterSeconds: retry_after_seconds, position };
+  return { refusal, isRecalling: is_recalling, remaining, budgetId, retryAfterSeconds: retry_after_seconds, position };
 }
 
-function toAnswer({ has_plenty, has_topped_up, valid_ms, first_place, last_place }: AnswerJson): AllowanceAnswer {
+function toAnswer(answer: AnswerJson): AllowanceAnswer {
+  const { has_plenty, is_small, has_topped_up, valid_ms, first_place, last_place } = answer;
   const hasPlaces = first_place !== null && last_place !== null && first_place <= last_place;
   const places = hasPlaces ? { first: first_place, last: last_place } : null;
-  return { hasPlenty: has_plenty, hasToppedUp: has_topped_up, validMs: valid_ms, places };
+  return {
+    hasPlenty: has_plenty,
+    isSmall: is_small === true,
+    hasToppedUp: has_topped_up,
+    validMs: valid_ms,
+    places,
+  };
 }
 
 function toAllowance({ id, account_id, api_key_id, amount, signup }: AllowanceJson): StoredAllowance {

@@ -24,6 +24,18 @@ export interface TextRequestRow {
   readonly priceList: string | null;
   /** The end user whom the request names; null for none. */
   readonly endUser: string | null;
+  /** The batch that the request belongs to; null for a direct request. */
+  readonly batchId: string | null;
+}
+
+/** The line of a batch that a request answers. */
+export interface AnsweredLine {
+  readonly number: number;
+  /** The settlement counts only if this is still the line's attempt. */
+  readonly attempt: number;
+  readonly status: 'succeeded' | 'failed';
+  /** The HTTP status of the answer. */
+  readonly responseStatus: number;
 }
 
 /** The usage of a failed attempt. */
@@ -60,6 +72,10 @@ export interface TextSettlement {
   readonly measured: Measured;
   /** Whether to release the slot that a request to a free model used. */
   readonly releasesSlot: boolean;
+  /** The line that gets its final status in the same statement; null for a direct request or a line to try again. */
+  readonly batchLine: AnsweredLine | null;
+  /** The part of the operator's cost that the vendor charges, as a decimal number; the whole cost by default. */
+  readonly costFactor?: string | undefined;
 }
 
 type Value = string | number | bigint | boolean | Date | null;
@@ -84,6 +100,8 @@ const RECORDED: readonly Field[] = [
   ['catalogue_version', 'text', ({ hold }) => hold.catalogueVersion],
   ['price_list', 'text', ({ hold }) => hold.priceList],
   ['end_user', 'text', ({ hold }) => hold.endUser],
+  ['batch_id', 'text', ({ hold }) => hold.batchId],
+  ['cost_factor', 'numeric', ({ costFactor }) => costFactor ?? null],
   // Most requests have no modifiers, and null takes the least space.
   ['modifiers', 'jsonb', ({ price: { modifiers } }) => (modifiers.length === 0 ? null : JSON.stringify(modifiers))],
   ...TOKEN_COUNTS.map(({ name, column }): Field => [column, 'bigint', ({ price }) => price.tokens[name]]),
@@ -105,6 +123,7 @@ const FIELDS: readonly Field[] = [
   ['funded_only', 'boolean', ({ hold }) => hold.fundedOnly],
   ['releases_slot', 'boolean', ({ releasesSlot }) => releasesSlot],
   ['failed_attempts', 'jsonb', ({ failedAttempts }) => failedAttemptsOf(failedAttempts)],
+  ['batch_line', 'jsonb', ({ batchLine }) => batchLine && JSON.stringify(batchLine)],
 ];
 
 function failedAttemptsOf(attempts: TextSettlement['failedAttempts']): string | null {

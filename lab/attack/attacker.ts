@@ -25,7 +25,7 @@ export interface Answer {
 }
 
 export interface Call {
-  readonly method?: 'GET' | 'POST';
+  readonly method?: 'GET' | 'POST' | 'DELETE';
   readonly headers?: Readonly<Record<string, string>>;
   /** Text or bytes are sent unchanged, anything else as JSON. */
   readonly body?: object | string | Uint8Array;
@@ -34,7 +34,8 @@ export interface Call {
 }
 
 const TIMEOUT_MS = 120_000;
-const SETTLED_TIMEOUT_MS = 60_000;
+/** Processes keep small allowances for a minute. */
+const SETTLED_TIMEOUT_MS = 90_000;
 const agent = new Agent({ connections: 512, headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS });
 
 const readShown = dataReader<Record<'balances' | 'totals', Record<string, number>>>({

@@ -10,13 +10,17 @@ import { join } from 'node:path';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import { type SimulatorAccess, startStack } from '../stack/stack.ts';
 import { closeClients, type Victim } from './attacker.ts';
+import { BATCH_CASES } from './batches.ts';
+import { CALL_CASES } from './calls.ts';
 import type { AttackCase } from './case.ts';
 import { MONEY_CASES } from './money.ts';
+import { REALTIME_CASES } from './realtime.ts';
 import { STALL_CASES } from './stall.ts';
 import { startVendor } from './vendor.ts';
+import { VOICE_CASES } from './voice.ts';
 
 const wanted = process.argv.slice(2);
-const cases = [...MONEY_CASES, ...STALL_CASES].filter(
+const cases = [...MONEY_CASES, ...STALL_CASES, ...REALTIME_CASES, ...CALL_CASES, ...BATCH_CASES, ...VOICE_CASES].filter(
   ({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part)),
 );
 

@@ -138,7 +138,7 @@ function bombCase({ name, path, body }: Bomb): AttackCase {
 }
 
 /** Meanwhile another client of the process lists its models in a loop, and so does a client of the other process. */
-async function staysQuick(victim: Victim, base: string, attack: () => Promise<string>): Promise<string> {
+export async function staysQuick(victim: Victim, base: string, attack: () => Promise<string>): Promise<string> {
   const { apiUrl: api, textUrl: text } = victim;
   const { apiKey } = await openAccount(victim, 1);
   const besideIt = base === api ? text : api;
@@ -161,12 +161,12 @@ async function staysQuick(victim: Victim, base: string, attack: () => Promise<st
 }
 
 /** Resident memory of a process, in bytes. */
-async function residentBytes(base: string, { adminToken }: Victim): Promise<number> {
+export async function residentBytes(base: string, { adminToken }: Victim): Promise<number> {
   const { text } = await call(`${base}/metrics`, adminToken, {});
   return Number(/^process_resident_memory_bytes (\S+)$/m.exec(text)?.[1]);
 }
 
-function openSocket(base: string): Promise<Socket> {
+export function openSocket(base: string): Promise<Socket> {
   const { hostname, port } = new URL(base);
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), hostname, () => resolve(socket));

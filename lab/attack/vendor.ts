@@ -2,9 +2,11 @@
  * A malicious upstream, which answers as the simulator does. It counts everything that it generates, even if no client
  * waits for it. The prompt controls it: `[vendor:tokens=5000,drop]`.
  */
-import type { ServerResponse } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { serveLocally } from '../stack/local-server.ts';
+import { listenLocally } from '../stack/local-server.ts';
+import { callRoutes } from '../../simulator/realtime/calls.ts';
+import { createRealtimeUpgrades, type RealtimeUpgrades } from '../../simulator/realtime/upgrade.ts';
 import { createRouter, parseJson, route, type SimulatorRequest } from '../../simulator/router.ts';
 import { chatCompletions } from '../../simulator/text/chat-completions.ts';
 import type { Conversation } from '../../simulator/text/conversation.ts';
@@ -14,6 +16,8 @@ import { messages } from '../../simulator/text/messages.ts';
 import { PacedWriter } from '../../simulator/text/paced-writer.ts';
 import { responses } from '../../simulator/text/responses.ts';
 import type { Script } from '../../simulator/text/script.ts';
+import { speech } from '../../simulator/text/speech.ts';
+import { transcriptions } from '../../simulator/text/transcriptions.ts';
 
 /** The cost of one request to the vendor. */
 export interface VendorCall {
@@ -26,6 +30,8 @@ export interface Vendor {
   readonly url: string;
   /** In order of arrival. */
   readonly calls: readonly VendorCall[];
+  /** Sessions as of the simulator. */
+  readonly realtime: Pick<RealtimeUpgrades, 'finished' | 'calls'>;
   /** Resets the count. */
   forget(): void;
   close(): Promise<void>;
@@ -46,15 +52,29 @@ interface Order {
   readonly drops: boolean;
 }
 
-const FORMATS: readonly SimulatedFormat[] = [chatCompletions, responses, messages, generateContent];
+const FORMATS: readonly SimulatedFormat[] = [
+  chatCompletions,
+  responses,
+  messages,
+  generateContent,
+  speech,
+  transcriptions,
+];
 
 export async function startVendor(): Promise<Vendor> {
   const calls: VendorCall[] = [];
   const routes = FORMATS.flatMap((format) =>
     format.paths.map((path) => route('POST', path, (request, response) => serve(format, request, response, calls))),
   );
-  const server = await serveLocally(createRouter(routes, () => {}));
-  return { url: server.url, calls, forget: () => void calls.splice(0), close: () => server.close() };
+  const realtime = createRealtimeUpgrades(undefined);
+  const http = createServer(createRouter([...routes, ...callRoutes(undefined, realtime.calls)], () => {}));
+  http.on('upgrade', (request, socket, head) => realtime.accept(request, socket, head));
+  const server = await listenLocally(http);
+  const close = async (): Promise<void> => {
+    realtime.close();
+    await server.close();
+  };
+  return { url: server.url, calls, realtime, forget: () => void calls.splice(0), close };
 }
 
 async function serve(
@@ -63,7 +83,7 @@ async function serve(
   response: ServerResponse,
   calls: VendorCall[],
 ): Promise<void> {
-  const exchange = format.open(parseJson(request), request);
+  const exchange = format.open(format.readBody?.(request) ?? parseJson(request), request);
   const { model, choiceCount, stream } = exchange.conversation;
   const order = readOrder(request.body.toString('utf8'), exchange.conversation);
   const call: VendorCall = { model, inputTokens: order.input, outputTokens: order.hidden };
@@ -72,7 +92,8 @@ async function serve(
   const writer = new PacedWriter(response, request.notes);
   const script = scriptOf(order);
   if (stream) {
-    writer.start(200, { 'content-type': format.contentTypes.stream });
+    const contentType = exchange.file?.contentType ?? format.contentTypes.stream;
+    writer.start(200, { 'content-type': contentType }, exchange.file === undefined ? 'utf8' : 'latin1');
     return send(exchange.renderStream(script), order, writer, produce);
   }
   produce(order.tokens);
@@ -159,8 +180,10 @@ function scriptOf({ pieces, input, reported, hidden }: Order): Script {
     reasoning: [],
     text: pieces,
     calls: [],
+    searches: [],
     finish: { reason: 'stop' },
-    usage: { input, cached: 0, output: reported, reasoning: hidden },
+    usage: { input, cached: 0, output: reported, reasoning: hidden, audioInput: 0, audioOutput: 0 },
+    mark: undefined,
     faults: { delayMs: 0, chunkMs: 0, failure: null, failAfter: null, dropAfter: null, malformedAfter: null },
   };
 }

@@ -21,7 +21,7 @@ const catalogue = join(folder, 'catalogue.yaml');
 const text = await readFile(DEFAULT_CATALOGUE, 'utf8');
 await writeFile(catalogue, text.replace(`- id: ${WITH_DEAD}\n`, `- id: ${WITH_DEAD}\n          ${ROUTES}\n`));
 const dead = { name: 'dead', base_url: `http://127.0.0.1:${await findFreePort()}`, api_key: 'none' };
-const stack = await startTextStack({ moreUpstreams: [dead], catalogue });
+const stack = await startTextStack({ moreUpstreams: () => [dead], catalogue });
 try {
   const either = { alone: () => ask(MODEL), withDead: () => ask(WITH_DEAD) };
   await measureByTurns(either, WARM_UP_PAIRS);

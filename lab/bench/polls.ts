@@ -60,7 +60,8 @@ async function rowOf(order: VendorOrder, log: readonly Logged[], simulatorUrl: s
   const submission = log.find(({ method, body }) => method === 'POST' && JSON.stringify(body).includes(order.mark));
   if (!render || !submission) throw new Error(`${nameOf(order.product)} was not asked`);
   const polls = log
-    .filter(({ method, path }) => method === 'GET' && path.includes(render.id) && !path.includes('/files/'))
+    // Some vendors take the id in a body.
+    .filter(({ path, body }) => JSON.stringify([path, body]).includes(render.id) && !path.includes('/files/'))
     .map(({ received_at: at }) => (Date.parse(at) - Date.parse(submission.received_at)) / 1000);
   return `| ${nameOf(order.product)} | ${polls
     .toReversed()

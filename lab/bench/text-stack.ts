@@ -63,7 +63,7 @@ export interface TextStack {
 
 interface TextStackOptions {
   /** Beside the answering upstream, which is called `simulator`. */
-  readonly moreUpstreams?: readonly { readonly name: string; readonly base_url: string; readonly api_key: string }[];
+  readonly moreUpstreams?: (answeringUrl: string) => readonly object[];
   /** A catalogue that replaces the one of Genway. */
   readonly catalogue?: string;
   /** @see StackOptions */
@@ -139,13 +139,16 @@ export async function startTextStack(options: TextStackOptions = {}): Promise<Te
 function startMembers(
   keyPepper: string,
   upstreamPort: number,
-  { moreUpstreams = [], catalogue, isCluster = false }: TextStackOptions,
+  { moreUpstreams = () => [], catalogue, isCluster = false }: TextStackOptions,
 ): ReturnType<typeof startStack> {
   return startStack({
     processes: { api: 0, text: 0, worker: 0 },
     isCluster,
     upstreams: () => ({
-      text: [{ name: 'simulator', base_url: `${urlOf(upstreamPort)}/v1`, api_key: 'none' }, ...moreUpstreams],
+      text: [
+        { name: 'simulator', base_url: `${urlOf(upstreamPort)}/v1`, api_key: 'none' },
+        ...moreUpstreams(urlOf(upstreamPort)),
+      ],
     }),
     settings: {
       // As in the image: a text process warms up.
@@ -194,8 +197,8 @@ function bodyOf(pauseMs?: number, model = MODEL): string {
 }
 
 /** A chat request, whole or streamed with that pause. */
-export function chatRequest(target: Target, pauseMs?: number): LoadTarget {
-  return { ...target, body: bodyOf(pauseMs) };
+export function chatRequest(target: Target, pauseMs?: number, model?: string): LoadTarget {
+  return { ...target, body: bodyOf(pauseMs, model) };
 }
 
 /** Loads a server with chat requests, whole or streamed with that pause. */

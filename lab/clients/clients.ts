@@ -29,7 +29,12 @@ export const CLAUDE_CODE = npm('@anthropic-ai/claude-code@2.1.332');
 
 export const CLIENTS: readonly Client[] = [
   { name: 'OpenAI SDK, Node', packages: own, program: 'openai-sdk.mjs', model: OVER.messages },
-  { name: 'OpenAI SDK, Python', packages: pypi('openai==3.57.0'), program: 'openai_sdk.py', model: OVER.native },
+  {
+    name: 'OpenAI SDK, Python',
+    packages: pypi('openai[realtime]==3.57.0'),
+    program: 'openai_sdk.py',
+    model: OVER.native,
+  },
   { name: 'Anthropic SDK, Node', packages: own, program: 'anthropic-sdk.mjs', model: OVER.native },
   {
     name: 'Anthropic SDK, Python',
@@ -37,6 +42,7 @@ export const CLIENTS: readonly Client[] = [
     program: 'anthropic_sdk.py',
     model: OVER.responses,
   },
+  { name: 'Cohere SDK', packages: pypi('cohere==7.3.1'), program: 'cohere_sdk.py', model: 'textm-rerank' },
   { name: 'Google Gen AI SDK, Node', packages: own, program: 'google-sdk.mjs', model: OVER.messages },
   {
     name: 'Google Gen AI SDK, Python',
@@ -56,6 +62,12 @@ export const CLIENTS: readonly Client[] = [
     packages: pypi('openai-agents==0.24.0', 'openai==3.3.0'),
     program: 'openai_agents.py',
     model: OVER.native,
+  },
+  {
+    name: 'OpenAI Agents SDK, realtime',
+    packages: npm('@openai/agents@0.20.0', 'zod@4.6.7'),
+    program: 'openai-agents-realtime.mjs',
+    model: 'demo-realtime',
   },
   {
     name: 'Pydantic AI',
@@ -99,6 +111,13 @@ export const CLIENTS: readonly Client[] = [
     model,
     settings: { AGENT: agent },
   })),
+  {
+    name: 'Codex CLI, WebSocket',
+    packages: CODEX,
+    program: 'agent-cli.mjs',
+    model: OVER.messages,
+    settings: { AGENT: 'codex', OVER_WEBSOCKETS: 'true' },
+  },
   ...Object.entries(CODEX_NAMES).map(([TOOLS, model]) => ({
     name: `Codex CLI, ${model}`,
     packages: CODEX,

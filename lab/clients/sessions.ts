@@ -96,7 +96,11 @@ process.exitCode = counts.failed > 0 ? 1 : 0;
 /** A model for each format of upstreams, which both vendors serve. @param text what the shipped catalogue says of text */
 function sessionCatalogue(text: object): object {
   const families = WIRE_FORMAT_NAMES.map(familyOf);
-  return { version: 'sessions', media: {}, text: { ...text, embeddings: [], voice: [], realtime: [], families } };
+  return {
+    version: 'sessions',
+    media: {},
+    text: { ...text, embeddings: [], rerank: [], voice: [], realtime: [], families },
+  };
 }
 
 function familyOf(format: WireFormatName): object {

@@ -18,7 +18,7 @@ export interface Endpoint {
 const EVERY_EVENT = ['task.succeeded', 'task.failed'];
 /** The events that each endpoint of each customer subscribes to. */
 const CUSTOMERS: readonly (readonly (readonly string[])[])[] = [[EVERY_EVENT], [EVERY_EVENT, ['task.failed']], []];
-const TOP_UP_USD = 10_000;
+export const TOP_UP_USD = 10_000;
 
 /** Creates the customers through the administration endpoints of one api process. */
 export async function createCustomers(administration: Administration, receiver: Receiver): Promise<Customer[]> {

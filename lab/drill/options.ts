@@ -16,6 +16,10 @@ export interface DrillOptions {
   /** Per second, on average. */
   readonly createsPerSecond: number;
   readonly textRequestsPerSecond: number;
+  /** How many realtime sessions there are at the same time. */
+  readonly realtimeSessions: number;
+  /** How many batches run at the same time. */
+  readonly batchClients: number;
   /** The time limit of a task. */
   readonly taskDeadlineMs: number;
   /** The time for unfinished work after the load. */
@@ -28,6 +32,7 @@ export const USAGE = `usage: npm run drill -- [options]
   --minutes N     how long there is load (10)
   --seed N        repeats the chances of an earlier drill (a new one)
   --faults N      how many there are (8 a minute); 0 only puts load on
+  --batches       mostly batches, with few other requests
   --only KINDS    of which kinds, with commas (all that the servers allow):
 ${FAULT_NAMES.map((name) => `    ${name.padEnd(14)}  ${FAULTS[name].meaning}`).join('\n')}`;
 
@@ -41,9 +46,20 @@ const DEFAULTS = {
   textProcesses: 4,
   createsPerSecond: 1.5,
   textRequestsPerSecond: 12,
+  realtimeSessions: 50,
+  // Their lines would take the processor from all others.
+  batchClients: 1,
   taskDeadlineMs: 180_000,
   quietMs: 360_000,
 } as const;
+
+/** The load of `--batches`. */
+const MOSTLY_BATCHES = {
+  createsPerSecond: 0.5,
+  textRequestsPerSecond: 2,
+  realtimeSessions: 4,
+  batchClients: 2,
+} as const satisfies Partial<DrillOptions>;
 
 /**
  * @param args the arguments after the command
@@ -59,6 +75,7 @@ export function parseOptions(args: readonly string[], newSeed: number): DrillOpt
       faults: { type: 'string' },
       cluster: { type: 'boolean', default: false },
       only: { type: 'string' },
+      batches: { type: 'boolean', default: false },
     },
   });
   const minutes = numberOf('minutes', values.minutes, { from: 0.1, to: 120 });
@@ -68,7 +85,8 @@ export function parseOptions(args: readonly string[], newSeed: number): DrillOpt
     seed: wholeNumber('seed', values.seed, MOST_SEED),
     faults: wholeNumber('faults', values.faults ?? String(Math.ceil(minutes * FAULTS_PER_MINUTE)), 10_000),
     isCluster: values.cluster,
-    kinds: kindsOf(values.only, values.cluster ? 'cluster' : 'development'),
+    ...(values.batches && MOSTLY_BATCHES),
+    kinds: kindsOf(values.only, values.cluster ? 'cluster' : 'development', values.batches),
   };
 }
 
@@ -88,9 +106,14 @@ function numberOf(
   return value;
 }
 
-function kindsOf(list: string | undefined, servers: 'development' | 'cluster'): readonly FaultName[] {
+function kindsOf(
+  list: string | undefined,
+  servers: 'development' | 'cluster',
+  mostlyBatches: boolean,
+): readonly FaultName[] {
   const possible = FAULT_NAMES.filter((name) => (FAULTS[name].only ?? servers) === servers);
-  if (list === undefined) return possible;
+  // With two stores, no batches run.
+  if (list === undefined) return possible.filter((name) => !mostlyBatches || name !== 's3');
   const kind = (word: string): FaultName => {
     const known = possible.find((name) => name === word);
     if (known === undefined) throw new Error(`--only must name some of ${possible.join(', ')}`);

@@ -9,7 +9,7 @@ export type Unfinished = Readonly<Record<string, number>>;
 const PAUSE_MS = 1_000;
 
 /** Temporal's names of the workflows of tasks and deliveries. One may be open for a while after its task is final. */
-export const OPEN_WORKFLOWS = `ExecutionStatus = 'Running' AND WorkflowType IN ('mediaTask', 'webhookDelivery')`;
+export const OPEN_WORKFLOWS = `ExecutionStatus = 'Running' AND WorkflowType IN ('mediaTask', 'webhookDelivery', 'batch')`;
 
 /** @returns the work still in progress after `timeoutMs`; empty when all completed */
 export async function waitForQuiet(database: Database, temporal: Client, timeoutMs: number): Promise<Unfinished> {
@@ -25,6 +25,7 @@ async function countUnfinished(database: Database, temporal: Client): Promise<Un
   const { rows } = await database.raw<{ rows: { what: string; count: string }[] }>(/* sql */ `
     SELECT 'tasks' AS what, count(*) FROM tasks WHERE status IN ('queued', 'processing')
     UNION ALL SELECT 'deliveries', count(*) FROM deliveries WHERE status = 'pending'
+    UNION ALL SELECT 'batches', count(*) FROM batches WHERE ended_at IS NULL
     UNION ALL SELECT 'allowances', count(*) FROM text_allowances`);
   const { count: workflows } = await temporal.workflow.count(OPEN_WORKFLOWS);
   const counts = [...rows, { what: 'workflows', count: workflows }];

@@ -1,6 +1,9 @@
 /** Describes the faults and findings of a drill. */
 import type { CheckResult } from './checks/check.ts';
+import type { BatchLoad } from './load/batch.ts';
+import { BATCH_SHAPES, type BatchResult } from './load/batch-shapes.ts';
 import type { MediaLoad } from './load/media.ts';
+import type { RealtimeLoad } from './load/realtime.ts';
 import type { TextLoad } from './load/text.ts';
 import type { Waits } from './checks/waits.ts';
 import { seconds } from './faults/fault.ts';
@@ -15,11 +18,15 @@ export function describeDeeds({
   plan,
   media,
   text,
+  realtime,
+  batch,
   receiver,
 }: {
   plan: readonly PlannedFault[];
   media: MediaLoad;
   text: TextLoad;
+  realtime: RealtimeLoad;
+  batch: BatchLoad;
   receiver: Receiver;
 }): string[] {
   const { orders } = media;
@@ -43,6 +50,21 @@ export function describeDeeds({
       `${text.answers.filter(({ status }) => status !== 200).length} errors`,
       `${text.answers.filter(({ status, isWhole }) => status === 200 && !isWhole).length} broken by the upstream`,
       `${text.lost.length} cut off`,
+    ]),
+    line('realtime turns', realtime.turns.length, [
+      `in ${realtime.opened()} sessions`,
+      `${realtime.turns.filter(({ status }) => status === 'completed').length} completed`,
+      `${realtime.turns.filter(({ status }) => status === null).length} cut off`,
+      ...[...realtime.errors].map(([error, count]) => `${count} × ${error}`),
+    ]),
+    line('batches', batch.batches.length, [
+      ...BATCH_SHAPES.map(
+        ({ name }) => `${batch.batches.filter(({ shape }) => shape.name === name).length} of ${name}`,
+      ),
+      `${batch.batches.filter(({ isCancelled }) => isCancelled).length} cancelled`,
+      `${batch.lost()} creations repeated`,
+      ...OUTCOMES.map((outcome) => `${count(batch, outcome)} lines ${outcome}`),
+      `${sum(batch.batches.map(({ results }) => results?.filter(isRepeated).length ?? 0))} lines repeated`,
     ]),
     line('webhook events', events.length, [
       `${sum(events.map(({ accepted }) => accepted))} deliveries taken`,
@@ -90,6 +112,16 @@ function countsOf(answers: ReadonlyMap<number, number>): string[] {
 
 function line(what: string, count: number, details: readonly string[]): string {
   return `${what.padEnd(15)} ${String(count).padStart(6)}  ${details.join(', ')}`;
+}
+
+const OUTCOMES = ['succeeded', 'failed', 'cancelled', 'expired'] as const;
+
+function count({ batches }: BatchLoad, outcome: BatchResult['outcome']): number {
+  return sum(batches.map(({ results }) => results?.filter((result) => result.outcome === outcome).length ?? 0));
+}
+
+function isRepeated({ attempt }: BatchResult): boolean {
+  return attempt !== null && attempt > 1;
 }
 
 function sum(numbers: readonly number[]): number {

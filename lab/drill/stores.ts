@@ -16,6 +16,8 @@ export interface Stores {
   readonly disk: SmallDisk | null;
   /** Null if it was not requested or cannot be started. */
   readonly s3: S3Store | null;
+  /** Whether some workers use S3 and others the disk, so that no process can read all files. */
+  readonly areMixed: boolean;
   /** The settings of the processes of that name. */
   settingsOf(process: string): Settings;
   close(): Promise<void>;
@@ -39,14 +41,15 @@ export async function openStores(
   const obstacle = needsS3 ? await s3ServerObstacle() : 'not asked for';
   if (needsS3 && obstacle !== null) report(`s3 is left out: it ${obstacle}`);
   const s3 = obstacle === null ? await openS3Store() : null;
-  const isMixed = kinds.some((kind) => LOCAL_KINDS.includes(kind));
+  const areMixed = s3 !== null && kinds.some((kind) => LOCAL_KINDS.includes(kind));
   const folder = join(place, 'files');
   return {
     folder,
     disk,
     s3,
+    areMixed,
     settingsOf: (process) =>
-      s3 !== null && (!isMixed || EVERY_SECOND_WORKER.test(process)) ? s3.settings : { GENWAY_HOME: place },
+      s3 !== null && (!areMixed || EVERY_SECOND_WORKER.test(process)) ? s3.settings : { GENWAY_HOME: place },
     close: async () => {
       await s3?.close();
       disk?.unmount();

@@ -11,6 +11,7 @@ export interface Administration {
 
 export interface OpenedAccount {
   readonly accountId: string;
+  readonly keyId: string;
   readonly apiKey: string;
 }
 
@@ -44,8 +45,8 @@ export async function openAccount(
   const accounts = `${apiUrl}/admin/v1/accounts`;
   const { id } = await make(accounts, adminToken, { name: 'account of a bench' });
   if (usd > 0) await make(`${accounts}/${id}/topups`, adminToken, { amount_usd: usd, reference: `first of ${id}` });
-  const { api_key: apiKey } = await make(`${accounts}/${id}/keys`, adminToken, key);
-  return { accountId: id, apiKey };
+  const { id: keyId, api_key: apiKey } = await make(`${accounts}/${id}/keys`, adminToken, key);
+  return { accountId: id, keyId, apiKey };
 }
 
 /** Sends a POST that must be answered 201. @throws Error for any other answer */

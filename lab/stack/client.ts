@@ -12,8 +12,8 @@ export interface Answer {
 export interface Question {
   /** An API key or an admin token; none for the simulator. */
   readonly token?: string;
-  /** Sent as JSON; a POST. */
-  readonly body?: object;
+  /** Sent as JSON, or as it is if it is a form with its own headers; a POST. */
+  readonly body?: object | Buffer;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -31,7 +31,7 @@ export async function ask(url: string, { token, body, headers }: Question = {}):
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...headers,
     },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(body !== undefined && { body: Buffer.isBuffer(body) ? body : JSON.stringify(body) }),
   });
   const text = await response.body.text();
   return { status: response.statusCode, headers: response.headers, text, endedAtMs: Date.now() };

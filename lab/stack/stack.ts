@@ -7,8 +7,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findFreePort } from '../../bin/stack/ports.ts';
-import { childEnvironment, SIMULATOR_KEY } from '../../config.ts';
-import { createSimulator } from '../../simulator/simulator.ts';
+import { childEnvironment, SIMULATOR_CALLBACK_SECRET, SIMULATOR_KEY } from '../../config.ts';
+import { createSimulator, type Simulator } from '../../simulator/simulator.ts';
 import { type Servers, startClusterServers, startDevelopmentServers } from './servers.ts';
 import type { Killable } from '../../bin/stack/supervise.ts';
 import { type Member, startMember } from './member.ts';
@@ -57,6 +57,8 @@ export interface Stack {
   /** The addresses of all processes that answer text requests, by name. */
   readonly textUrls: ReadonlyMap<string, string>;
   readonly simulatorUrl: string;
+  /** The simulated sessions of the upstream. */
+  readonly realtimeUpstream: Simulator['realtime'];
   /** The address of PostgreSQL without a proxy. */
   readonly databaseUrl: string;
   /** `host:port` without a proxy; empty where nothing needs Temporal. */
@@ -90,6 +92,7 @@ export interface Stack {
 export interface SimulatorAccess {
   readonly url: string;
   readonly apiKey: string;
+  readonly callbackSecret: string;
 }
 
 /** Variables of Genway, those that the AWS SDK reads, and the one that makes a process run as in the image. */
@@ -138,7 +141,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     if (process.listenerCount(signal) === 0) process.once(signal, () => process.exit(130));
   const home = options.home ?? (await mkdtemp(join(tmpdir(), 'genway-stack-')));
   const members: Member[] = [];
-  const simulator = createSimulator({ apiKey: SIMULATOR_KEY, callbackSecret: SIMULATOR_KEY });
+  const simulator = createSimulator({ apiKey: SIMULATOR_KEY, callbackSecret: SIMULATOR_CALLBACK_SECRET });
   const closers = [() => simulator.close()];
   const stop = async (): Promise<void> => {
     await stopAll(members, closers);
@@ -159,7 +162,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       isDisturbable,
       needsTemporal,
     });
-    return { ...(await startProcesses({ ...servers, options, home, report, members, simulatorUrl })), stop };
+    const started = await startProcesses({ ...servers, options, home, report, members, simulatorUrl });
+    return { ...started, realtimeUpstream: simulator.realtime, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -177,7 +181,7 @@ async function stopMember(member: Member): Promise<void> {
   await Promise.all(Object.values(member.links).map((proxy) => proxy.close()));
 }
 
-async function startProcesses(context: StackContext): Promise<Omit<Stack, 'stop'>> {
+async function startProcesses(context: StackContext): Promise<Omit<Stack, 'stop' | 'realtimeUpstream'>> {
   const { options, home, members, simulatorUrl, databaseUrl, temporalAddress, temporalUiUrl } = context;
   const ports = {
     api: await findPorts(options.processes.api),
@@ -191,6 +195,7 @@ async function startProcesses(context: StackContext): Promise<Omit<Stack, 'stop'
     ...(temporalAddress !== '' && { TEMPORAL_ADDRESS: temporalAddress }),
     ...(temporalUiUrl !== '' && { TEMPORAL_UI_URL: temporalUiUrl }),
     GENWAY_SIMULATOR_URL: simulatorUrl,
+    GENWAY_SEARCH: `${simulatorUrl}/search`,
     ...(await writeUpstreams(context)),
     GENWAY_PUBLIC_URL: urlOf(ports.api[0] ?? 0),
     ...(await bundleWorkflows(context)),
@@ -250,7 +255,8 @@ function programOf(source: string, { built }: StackOptions): string {
 async function writeUpstreams({ options, home, simulatorUrl }: StackContext): Promise<Settings> {
   if (!options.upstreams) return {};
   const file = join(home, 'upstreams.yaml');
-  await writeFile(file, JSON.stringify(options.upstreams({ url: simulatorUrl, apiKey: SIMULATOR_KEY })));
+  const access = { url: simulatorUrl, apiKey: SIMULATOR_KEY, callbackSecret: SIMULATOR_CALLBACK_SECRET };
+  await writeFile(file, JSON.stringify(options.upstreams(access)));
   return { GENWAY_PROVIDERS: file };
 }
 

@@ -12,6 +12,14 @@ export const RETIRED_GOOGLE_MODELS: Readonly<Record<string, string>> = {
   'veo-3.1-lite-generate-preview': '2026-10-22',
 };
 
+/** https://docs.cloud.google.com/vertex-ai/generative-ai/docs/image/set-output-resolution */
+export const RETIRED_VERTEX_MODELS: Readonly<Record<string, string>> = {
+  'imagen-3.0-generate-002': '2026-06-30',
+  'imagen-4.0-fast-generate-001': '2026-06-30',
+  'imagen-4.0-generate-001': '2026-06-30',
+  'imagen-4.0-ultra-generate-001': '2026-06-30',
+};
+
 /** https://developers.openai.com/api/docs/deprecations */
 export const RETIRED_OPENAI_MODELS: Readonly<Record<string, string>> = {
   'dall-e-2': '2026-05-12',

@@ -182,6 +182,25 @@ export class Answer implements Dispatcher.DispatchHandler {
   }
 }
 
+const NOTHING_TO_CONTROL: Dispatcher.DispatchController = {
+  aborted: false,
+  paused: false,
+  reason: null,
+  abort: () => {},
+  pause: () => {},
+  resume: () => {},
+};
+
+/** An answer in JSON that arrived by other means than a request of its own. */
+export function arrivedAnswer(body: Buffer, signal: CancelSignal): Answer {
+  const answer = new Answer(signal);
+  answer.onRequestStart(NOTHING_TO_CONTROL);
+  answer.onResponseStart(NOTHING_TO_CONTROL, 200, { 'content-type': 'application/json' });
+  answer.onResponseData(NOTHING_TO_CONTROL, body);
+  answer.onResponseEnd();
+  return answer;
+}
+
 const SILENCES = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
 
 /** The client's error for an upstream that was silent for too long; null for any other error. */

@@ -6,35 +6,45 @@ import { FORMATS } from '../../text/formats.ts';
 import { FAILED, UNREACHABLE, UpstreamError } from '../../text/upstream-errors.ts';
 import { type AttemptReport, describeAttempt, errorForClient } from './attempt-report.ts';
 import { faultOf, isTransient, noteFailure, type FailedAttempt } from './attempt.ts';
-import { type Candidate, orderCandidates, type UpstreamRoute } from './candidates.ts';
+import { type Candidate, keyHint, orderCandidates, type UpstreamRoute } from './candidates.ts';
 import type { CircuitBoard, CircuitCall } from './circuits.ts';
 import { Failover } from './failover.ts';
 import type { Overrides } from './overrides.ts';
 import type { UpstreamSnapshot } from './upstream-set.ts';
 
-/** A session to open at one of the routes. */
-export interface SocketCall<Route extends UpstreamRoute> {
+/** What opens at one of the routes. */
+export interface Opening<Route extends UpstreamRoute> {
   readonly requestId: string;
   /** The account that opens the session. */
   readonly account: string;
   readonly routes: readonly Route[];
   /** Sessions with the same affinity use the same candidate if possible. */
   readonly affinity: string;
-  /** The path and query after the upstream's address, with its name for the model. */
-  readonly pathOf: (route: Route) => string;
+  /** The end of the only key to use; any by default. */
+  readonly keyHint?: string;
   readonly maxMessageBytes: number;
 }
 
-export interface UpstreamSocket<Route extends UpstreamRoute> {
-  readonly route: Route;
+/** A session to open at one of the routes. */
+export interface SocketCall<Route extends UpstreamRoute> extends Opening<Route> {
+  /** The path and query after the upstream's address, with its name for the model. */
+  readonly pathOf: (route: Route) => string;
+}
+
+/** A WebSocket to an upstream. */
+export interface ConnectedSocket {
   readonly socket: WebSocket;
   /** Messages that arrived before a listener was added. Call it once the listener is there. */
   readonly start: () => void;
+}
+
+export interface UpstreamSocket<Route extends UpstreamRoute> extends ConnectedSocket {
+  readonly route: Route;
   /** Records that the upstream ended the session in the middle of a response. */
   readonly failed: () => void;
 }
 
-interface SocketParts {
+export interface SocketParts {
   readonly board: CircuitBoard;
   readonly overrides: Overrides;
   readonly upstreams: UpstreamSnapshot;
@@ -42,20 +52,35 @@ interface SocketParts {
   readonly nowMs: () => number;
 }
 
-const HANDSHAKE_TIMEOUT_MS = 5_000;
+export const HANDSHAKE_TIMEOUT_MS = 5_000;
 const MAX_OPENING_MS = 15_000;
 const MAX_ERROR_BYTES = 64 * 1024;
 
 /** @throws ServiceError the client's error if no upstream opens the session */
-export async function openSocket<Route extends UpstreamRoute>(
+export function openSocket<Route extends UpstreamRoute>(
   call: SocketCall<Route>,
-  { board, overrides, upstreams, observer, nowMs }: SocketParts,
+  parts: SocketParts,
 ): Promise<UpstreamSocket<Route>> {
+  return openAtBest(call, parts, (candidate) => connect(candidate, call.pathOf(candidate.route), call, parts));
+}
+
+/**
+ * Opens something at the best candidate, and at the next one if that fails.
+ *
+ * @param open throws UpstreamError
+ * @throws ServiceError the client's error if no candidate opens it
+ */
+export async function openAtBest<Route extends UpstreamRoute, Opened extends ConnectedSocket>(
+  call: Opening<Route>,
+  { board, overrides, upstreams, observer, nowMs }: SocketParts,
+  open: (candidate: Candidate<Route>) => Promise<Opened>,
+): Promise<Opened & UpstreamSocket<Route>> {
   const startedAtMs = nowMs();
   // Upstreams of clouds, and credentials that expire, have no sessions.
   const keysOf = (route: Route): readonly string[] => {
     const settings = upstreams.settingsOf(route.provider);
-    return settings?.auth === undefined && settings?.platform === undefined ? upstreams.keysOf(route) : [];
+    if (settings?.auth !== undefined || settings?.platform !== undefined) return [];
+    return keysWith(call.keyHint, upstreams.keysOf(route));
   };
   const candidates = overrides.open(orderCandidates(call.routes, keysOf, call.affinity), startedAtMs);
   const failover = new Failover(candidates, (candidate) => board.of(candidate), startedAtMs + MAX_OPENING_MS);
@@ -65,9 +90,7 @@ export async function openSocket<Route extends UpstreamRoute>(
     if (candidate === null) throw failover.refusal(nowMs());
     const attemptedAtMs = nowMs();
     const circuit = board.of(candidate).start(attemptedAtMs, call.account);
-    const opened = await open(candidate, call, upstreams).catch((error: unknown) =>
-      failureOf(error, circuit, attemptedAtMs, nowMs),
-    );
+    const opened = await open(candidate).catch((error: unknown) => failureOf(error, circuit, attemptedAtMs, nowMs));
     const failure = 'socket' in opened ? null : opened;
     const canGoOn = failure !== null && failover.failed(candidate, failure);
     const following = canGoOn ? failover.peek(nowMs()) : null;
@@ -91,6 +114,11 @@ export async function openSocket<Route extends UpstreamRoute>(
   }
 }
 
+/** The keys with an end; all without one. */
+export function keysWith(hint: string | undefined, keys: readonly string[]): readonly string[] {
+  return hint === undefined ? keys : keys.filter((key) => keyHint(key) === hint);
+}
+
 function failSession(board: CircuitBoard, candidate: Candidate, account: string, nowMs: () => number): void {
   const circuit = board.of(candidate).start(nowMs(), account);
   circuit.record('started', nowMs());
@@ -103,16 +131,17 @@ function failureOf(error: unknown, circuit: CircuitCall, startedAtMs: number, no
   return { error, fault, hadStarted: false, isTransient: isTransient(error, nowMs() - startedAtMs) };
 }
 
-/** @throws UpstreamError */
-function open<Route extends UpstreamRoute>(
-  { route, key }: Candidate<Route>,
-  { pathOf, maxMessageBytes }: SocketCall<Route>,
-  upstreams: UpstreamSnapshot,
-): Promise<Pick<UpstreamSocket<Route>, 'socket' | 'start'>> {
+/** @param path the path and query after the upstream's address @throws UpstreamError */
+export function connect(
+  { route, key }: Candidate,
+  path: string,
+  { maxMessageBytes }: Pick<Opening<UpstreamRoute>, 'maxMessageBytes'>,
+  { upstreams }: Pick<SocketParts, 'upstreams'>,
+): Promise<ConnectedSocket> {
   const { baseUrls, headers = {} } = upstreams.settingsOf(route.provider) ?? { baseUrls: {} };
   const baseUrl = baseUrls[route.format];
   if (baseUrl === undefined) throw new ServiceError('processing_unavailable', 'No upstream serves the model.');
-  const socket = new WebSocket(baseUrl.replace(/^http/, 'ws').replace(/\/$/, '') + pathOf(route), {
+  const socket = new WebSocket(baseUrl.replace(/^http/, 'ws').replace(/\/$/, '') + path, {
     headers: { ...headers, authorization: `Bearer ${key}` },
     perMessageDeflate: false,
     maxPayload: maxMessageBytes,

@@ -13,8 +13,10 @@ import type { UpstreamOverride } from '../../domain/upstream-override.ts';
 import { Overrides } from './overrides.ts';
 import { type CountCall, InputCounter } from './input-counter.ts';
 import { CircuitBoard, type TextCircuitState } from './circuits.ts';
+import { type BatchAddress, type BatchClient, chooseKey, createBatchClient, digestOf } from './batches/client.ts';
+import { type CallAddress, type CallOffer, hangUp, openCall, type UpstreamCall } from './realtime-call.ts';
 import type { TextUpstreamSettings } from './settings.ts';
-import { openSocket, type SocketCall, type UpstreamSocket } from './socket.ts';
+import { openSocket, type SocketCall, type SocketParts, type UpstreamSocket } from './socket.ts';
 import { createUpstreamEndpoint } from './upstream-endpoint.ts';
 import { type OpenEndpoint, UpstreamSet, type UpstreamSnapshot } from './upstream-set.ts';
 import { Failover } from './failover.ts';
@@ -69,6 +71,25 @@ export interface TextUpstreams {
    * @throws ServiceError the client's error if no upstream opens it
    */
   openSocket<Route extends UpstreamRoute>(call: SocketCall<Route>): Promise<UpstreamSocket<Route>>;
+  /**
+   * Opens a call over WebRTC at one of the routes, with failover as in {@link TextUpstreams.call}.
+   *
+   * @throws ServiceError the client's error if no upstream opens it
+   */
+  openCall<Route extends UpstreamRoute>(call: CallOffer<Route>): Promise<UpstreamCall<Route>>;
+  /** Ends a call; also succeeds if the call has ended. @throws ServiceError if the upstream does not end it */
+  hangUp(call: CallAddress): Promise<void>;
+  /**
+   * Uses the batch API of an upstream.
+   *
+   * @param use gets a client, and the digest of the key, by which later uses of the same job get the same key
+   * @returns null if there is no such upstream
+   * @throws ServiceError 503 `processing_unavailable` if the upstream is out of service for a new job; the error of `use`
+   */
+  useBatches<Result>(
+    address: BatchAddress,
+    use: (client: BatchClient, keyDigest: string) => Promise<Result>,
+  ): Promise<Result | null>;
   /** The circuit of each candidate of some routes. Routes without an upstream have no candidates. */
   list(routes: readonly UpstreamRoute[]): readonly TextCircuitState[];
   /** Applies operators' overrides, each once. @param latest the latest override of each upstream and model */
@@ -141,7 +162,7 @@ export function createTextUpstreams(
 
     call: (call) => set.during((upstreams) => serve(call, upstreams)),
 
-    openSocket: (call) => set.during((upstreams) => openSocket(call, { ...parts, upstreams })),
+    ...longCallsOf(set, parts),
 
     countInput: (call) => set.during((upstreams) => counter.count(call, upstreams)),
 
@@ -158,6 +179,33 @@ export function createTextUpstreams(
     },
 
     close: () => set.close(),
+  };
+}
+
+function createUseBatches(
+  set: UpstreamSet,
+  { overrides, nowMs }: Pick<SocketParts, 'overrides' | 'nowMs'>,
+): TextUpstreams['useBatches'] {
+  return (address, use) =>
+    set.during(async (upstreams) => {
+      const key = chooseKey(address, upstreams, (candidates) => overrides.open(candidates, nowMs()));
+      const endpoint = upstreams.endpointOf(address);
+      const baseUrl = upstreams.settingsOf(address.provider)?.baseUrls[address.format];
+      if (key === null || endpoint === undefined || baseUrl === undefined) return null;
+      return use(createBatchClient(endpoint, baseUrl, key), digestOf(key));
+    });
+}
+
+/** Calls that have an upstream of their own for longer than an answer. */
+function longCallsOf(
+  set: UpstreamSet,
+  parts: Omit<SocketParts, 'upstreams'>,
+): Pick<TextUpstreams, 'openSocket' | 'openCall' | 'hangUp' | 'useBatches'> {
+  return {
+    openSocket: (call) => set.during((upstreams) => openSocket(call, { ...parts, upstreams })),
+    openCall: (call) => set.during((upstreams) => openCall(call, { ...parts, upstreams })),
+    hangUp: (call) => set.during((upstreams) => hangUp(call, upstreams)),
+    useBatches: createUseBatches(set, parts),
   };
 }
 

@@ -63,17 +63,19 @@ export function createUpstreamEndpoint({ name, upstream }: UpstreamHalf, setting
     send: async (given, answer) => {
       const request = platform === null ? given : platform.adapt(given, name);
       const path = basePath + request.path;
-      const { content } = request;
+      const { content, method = 'POST' } = request;
       // The signatures of platforms cover JSON alone; none of them has routes with files.
-      const written = content === undefined ? await writeJson(request.body) : '';
+      const written = content === undefined && method === 'POST' ? await writeJson(request.body) : '';
       const keyed = {
         ...settings.headers,
         ...request.headers,
-        'content-type': content?.type ?? 'application/json',
-        'content-length': String(content?.byteLength ?? byteLengthOf(written)),
+        ...(method === 'POST' && {
+          'content-type': content?.type ?? 'application/json',
+          'content-length': String(content?.byteLength ?? byteLengthOf(written)),
+        }),
       };
       const unproven = (): SentRequest => ({
-        method: 'POST',
+        method,
         url: new URL(path, origin),
         headers: keyed,
         body: written,
@@ -84,15 +86,17 @@ export function createUpstreamEndpoint({ name, upstream }: UpstreamHalf, setting
       const report = (outcome: string): void => settings.answered(outcome, (performance.now() - startedAtMs) / 1000);
       dispatcher.dispatch(
         {
-          method: 'POST',
+          method,
           path,
           headers,
           body:
-            content !== undefined
-              ? Readable.from(content.read())
-              : typeof written === 'string'
-                ? written
-                : Readable.from(written),
+            method === 'GET'
+              ? null
+              : content !== undefined
+                ? Readable.from(content.read())
+                : typeof written === 'string'
+                  ? written
+                  : Readable.from(written),
         },
         handler,
       );
@@ -101,7 +105,8 @@ export function createUpstreamEndpoint({ name, upstream }: UpstreamHalf, setting
         throw answer.isCancelled || error instanceof UpstreamError ? error : failureOfCall(error);
       });
       report(String(status));
-      if (status === 200) return;
+      // Calls over WebRTC are created.
+      if (status === 200 || status === 201) return;
       if (REFUSED_STATUSES.includes(status)) credentials?.refused(singleOf(answerHeaders['date']));
       const read = (header: string): string => singleOf(answerHeaders[header]) ?? '';
       const body = await readRefusal(answer);

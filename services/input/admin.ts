@@ -4,16 +4,17 @@ import Joi from 'joi';
 import { LIMIT_PERIODS } from '../../domain/api-key.ts';
 import { hasExistingDay } from '../../domain/day.ts';
 import type { PriceRule } from '../../domain/price-list.ts';
-import { END_USERS, RESPONSES } from '../../domain/policy.ts';
+import { ACCOUNT_BUDGETS, END_USERS, RESPONSES } from '../../domain/policy.ts';
+import { BLOCK_KINDS } from '../../domain/registration.ts';
 import { ADMIN_ROLES } from '../../domain/roles.ts';
 import { isListFactor, MAX_RULES } from '../money/price-lists.ts';
 import { nonNegativeUsd, positiveUsd, signedUsd } from './usd.ts';
 import { type BodyOf, bodySchema, choice, freeText, list, orNull, requiredField } from './validation.ts';
 
-const author = freeText({ min: 1, max: 200 }).description(
+export const author = freeText({ min: 1, max: 200 }).description(
   'The author. By default, the name of the admin token, or `admin` for GENWAY_ADMIN_TOKEN, which alone may name another author.',
 );
-const reason = freeText({ min: 1, max: 1000 });
+export const reason = freeText({ min: 1, max: 1000 });
 
 const MAX_CONCURRENT_TASKS = 1_000_000;
 const MAX_CONTENT_DAYS = 36_500;
@@ -150,6 +151,17 @@ export const operatorActionSchema = bodySchema({
   author,
 });
 
+export const blockRegistrationSchema = bodySchema({
+  block_kind: requiredField(choice(BLOCK_KINDS).description('The kind of the value').example('domain')),
+  value: requiredField(
+    freeText({ min: 1, max: 254 })
+      .description('An e-mail address in any spelling, a domain with its subdomains, or a network in CIDR notation')
+      .example('example.com'),
+  ),
+  reason: requiredField(reason.description('The reason, kept in the log of operator actions')),
+  author,
+});
+
 const A_MONTH_SECONDS = 30 * 86_400;
 
 const upstreamModel = Joi.string().max(300).description('Only this model, by the upstream’s name. By default, all');
@@ -174,7 +186,7 @@ export const optionalReasonSchema = bodySchema({
   author,
 });
 
-const expiresAt = Joi.string()
+export const expiresAt = Joi.string()
   .isoDate()
   .custom((text: string, helpers) => (isInUnixTime(text) ? text : helpers.error('date.refused')))
   .messages({ '*': '{{#label}} must be an ISO 8601 time from 1970 to 9999' });
@@ -200,6 +212,11 @@ const priceListVersion = {
   factor: factor
     .description('The factor on the prices of the catalogue that no rule covers. By default, `1`')
     .example('0.9'),
+  batch_factor: orNull(
+    factor.description(
+      'The factor on these prices for requests of batches, such as `0.6`. By default and for null, that of the catalogue',
+    ),
+  ),
   rules: list<PriceRule>(
     Joi.object<PriceRule>({
       model: freeText({ min: 1, max: 200 }).description('A model. Its rule precedes the rule of its family'),
@@ -208,7 +225,7 @@ const priceListVersion = {
       prices: Joi.object()
         .unknown()
         .description(
-          'The prices in USD, as strings: of 1M tokens by `input`, `output`, `cached_input`, `cache_write`, `cache_write_1h`, `audio_input`, `cached_audio_input` and `audio_output`, of 1M characters by `character`, of a second of audio by `audio_second`, of a second, video or image by resolution',
+          'The prices in USD, as strings: of 1M tokens by `input`, `output`, `cached_input`, `cache_write`, `cache_write_1h`, `audio_input`, `cached_audio_input` and `audio_output`, of 1M characters by `character`, of a second of audio by `audio_second`, of a search of the web by `web_search`, of a search of documents by `search_unit`, of a second, video or image by resolution',
         ),
     }),
     { max: MAX_RULES },
@@ -309,6 +326,31 @@ export const endUserBudgetSchema = bodySchema({
   ),
 });
 export type EndUserBudgetBody = BodyOf<typeof endUserBudgetSchema>;
+
+export const accountBudgetSchema = bodySchema({
+  models: orNull(
+    list<string>(
+      freeText({ min: 1, max: ACCOUNT_BUDGETS.maxModelLength })
+        .pattern(/^[^*]*\*?$/)
+        .messages({ 'string.pattern.base': '{{#label}} must be the id of a model, or its beginning with a final "*"' }),
+      { min: 1, max: ACCOUNT_BUDGETS.maxModels },
+    )
+      .description('The models whose requests count: ids, or their beginnings with a final `*`. Null for all models')
+      .example(['textg-*', 'vidone-3.0']),
+  ),
+  usage_limit_usd: requiredField(
+    nonNegativeUsd.description('The maximum that the account may spend in a period').example(50),
+  ),
+  limit_period: requiredField(
+    choice(LIMIT_PERIODS)
+      .description('The budget renews each day, week (from Monday) or month, in UTC')
+      .example('month'),
+  ),
+  is_ceiling: Joi.boolean().description(
+    'Whether the account’s owner can neither change nor delete the budget. It applies beside a budget of the owner',
+  ),
+});
+export type AccountBudgetBody = BodyOf<typeof accountBudgetSchema>;
 
 export const createKeySchema = bodySchema(keyFields);
 export const updateKeySchema = bodySchema({

@@ -5,7 +5,7 @@ import { acceptAutoTopUp, claimTopUps, endTopUp, type TopUpAttempt } from '../..
 import type { PicoUsd } from '../../domain/money.ts';
 import { repeat, type Repetition } from '../../domain/background-loop.ts';
 import { CardRefusedError, type CheckoutPages } from '../../providers/checkout.ts';
-import { orUnavailable, requireCheckout, type CheckoutServices } from './checkout.ts';
+import { billingPage, orUnavailable, requireCheckout, type CheckoutServices } from './checkout.ts';
 import { creditPayment } from './credit-once.ts';
 
 const PAUSE_MS = 5_000;
@@ -16,7 +16,7 @@ export function openAutoTopUp(
   services: CheckoutServices,
   order: { readonly accountId: string; readonly threshold: PicoUsd; readonly amount: PicoUsd },
 ): Promise<string> {
-  const billing = `${services.publicUrl}/console/accounts/${order.accountId}/billing`;
+  const billing = billingPage(services, order.accountId);
   const urls = { returnUrl: billing, savedUrl: `${billing}/automatic` };
   return orUnavailable(requireCheckout(services).openCard({ ...order, ...urls }));
 }
@@ -41,7 +41,7 @@ export function startAutoTopUps(payer: Payer): Repetition {
 
 interface Payer {
   readonly database: Database;
-  readonly checkout: CheckoutPages;
+  readonly checkout: Pick<CheckoutPages, 'chargeCard'>;
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
 }
 

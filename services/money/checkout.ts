@@ -1,19 +1,20 @@
 /** Paying for an account on the pages of the payment provider. */
 import { ServiceError } from '../../domain/errors.ts';
-import type { PicoUsd } from '../../domain/money.ts';
-import { type CheckoutPages, CheckoutUnavailableError } from '../../providers/checkout.ts';
+import { type CheckoutOrder, type CheckoutPages, CheckoutUnavailableError } from '../../providers/checkout.ts';
 import type { MoneyServices, Services } from '../services.ts';
 
 export interface CheckoutServices extends Pick<Services, 'publicUrl'> {
   readonly money: Pick<MoneyServices, 'checkout'>;
 }
 
+/** The address of an account's billing page, to which the pages of the payment provider return. */
+export function billingPage({ publicUrl }: Pick<Services, 'publicUrl'>, accountId: string): string {
+  return `${publicUrl}/console/accounts/${accountId}/billing`;
+}
+
 /** @returns the id of a page on which the amount is paid @throws ServiceError `processing_unavailable` */
-export function openCheckout(
-  services: CheckoutServices,
-  order: { readonly accountId: string; readonly amount: PicoUsd; readonly description: string },
-): Promise<string> {
-  const returnUrl = `${services.publicUrl}/console/accounts/${order.accountId}/billing`;
+export function openCheckout(services: CheckoutServices, order: Omit<CheckoutOrder, 'returnUrl'>): Promise<string> {
+  const returnUrl = billingPage(services, order.accountId);
   return orUnavailable(requireCheckout(services).open({ ...order, returnUrl }));
 }
 

@@ -1,6 +1,10 @@
+import type { BonusStep } from '../../catalogue/site-money.ts';
 import type { Database } from '../../db/database.ts';
+import { withPartitions } from '../../db/partitions.ts';
 import { PaymentOfAnotherAccountError, type TopUp, topUp } from '../../db/queries/credits.ts';
+import { grantPromoCredit } from '../../db/queries/promo-grants.ts';
 import { lockReturns, returnPayment } from '../../db/queries/returned-payments.ts';
+import { daysAfter } from '../../domain/day.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { formatUsd, type PicoUsd } from '../../domain/money.ts';
 import { suspendAccount } from '../people/account-actions.ts';
@@ -9,6 +13,8 @@ import { type DualControl, type ManualAdjustment, adjustAlone } from './dual-con
 /** A credit, and whether it suspended the account. */
 interface Credited extends TopUp {
   readonly isSuspended: boolean;
+  /** Whether a part of the payment went back to the payer before the credit. */
+  readonly isReturned: boolean;
 }
 
 /**
@@ -40,7 +46,7 @@ export function creditOnce(
     const returned = await returnPayment(transaction, reference, null);
     const isSuspended = returned?.requiresSuspension === true;
     if (isSuspended) await suspendForDispute(transaction, accountId, reference);
-    return { ...credited, isSuspended };
+    return { ...credited, isSuspended, isReturned: returned !== null };
   });
 }
 
@@ -49,12 +55,35 @@ export function referenceOfPayment(id: string): string {
   return `payment:${id}`;
 }
 
-/** Credits a payment of the payment provider. @throws ServiceError `idempotency_conflict` as {@link creditOnce} */
+/**
+ * Credits a payment of the payment provider, and its bonus in the same transaction, once. A payment that went back to
+ * its payer has no bonus.
+ *
+ * @param bonus null for none
+ * @throws ServiceError `idempotency_conflict` as {@link creditOnce}
+ */
 export function creditPayment(
   database: Database,
   { id, accountId, amount }: { readonly id: string; readonly accountId: string; readonly amount: PicoUsd },
+  bonus: BonusStep | null = null,
 ): Promise<Credited> {
-  return creditOnce(database, { accountId, amount, reference: referenceOfPayment(id) });
+  const reference = referenceOfPayment(id);
+  return withPartitions(database, () =>
+    database.transaction(async (transaction) => {
+      const credited = await creditOnce(transaction, { accountId, amount, reference });
+      if (bonus !== null && credited.applied && !credited.isReturned) {
+        await grantPromoCredit(transaction, {
+          accountId,
+          amount: (amount * BigInt(bonus.percent)) / 100n,
+          expiresAt: daysAfter(credited.createdAt, bonus.days),
+          reference,
+          author: 'payment provider',
+          reason: `bonus of ${bonus.percent} %`,
+        });
+      }
+      return credited;
+    }),
+  );
 }
 
 /** Suspends the account of a disputed payment until an operator reopens it. */

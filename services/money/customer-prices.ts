@@ -5,7 +5,7 @@ import type { Database } from '../../db/database.ts';
 import { findPriceListVersion } from '../../db/queries/price-lists.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type PlannedVersion, PriceList, versionAt } from '../../domain/price-list.ts';
-import { priceMedia } from '../../domain/pricing.ts';
+import { batchPricing, priceMedia } from '../../domain/pricing.ts';
 import type { ValidatedMediaRequest } from '../tasks/media-request.ts';
 import { cached } from '../cached.ts';
 
@@ -41,6 +41,11 @@ export function withPrices(model: MediaModel | TextModel, prices: PriceList | nu
   if (prices === null) return model;
   if ('kind' in model) return { ...model, pricing: prices.mediaPricing(model) };
   return { ...model, pricing: prices.textPricing(model) };
+}
+
+/** A model as its requests in batches are charged. */
+export function withBatchPrices(model: TextModel): TextModel {
+  return { ...model, pricing: batchPricing(model.pricing) };
 }
 
 /** The price of a picture or video for a customer. */

@@ -8,6 +8,7 @@ import type { PicoUsd } from '../../domain/money.ts';
 import type { Month } from '../../domain/month.ts';
 import { SUMMED_TOKEN_COUNTS } from '../../domain/text-tokens.ts';
 import * as field from '../../domain/resource/field.ts';
+import { BATCH_ID } from '../resources/usage.ts';
 import { type Column, nested, type Presentation } from '../../domain/resource/resource.ts';
 
 /** The kinds of transfers that charge accounts. */
@@ -58,6 +59,7 @@ const BOOKED = nested<ExportedTransfer>({
   ...Object.fromEntries(SUMMED_TOKEN_COUNTS.map(({ name, column }) => [column, field.text.orNull(name)])),
   rates_version: field.text.orNull('catalogueVersion'),
   price_list: field.text.orNull('priceList'),
+  batch_id: BATCH_ID,
   cause: field.text.orNull('cause'),
   message: field.text.orNull('message'),
   reference: field.text.orNull('reference'),

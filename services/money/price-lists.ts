@@ -36,6 +36,7 @@ const MAY_BE_ZERO: ReadonlySet<string> = new Set<TextPriceName>([
   'cache_write',
   'cache_write_1h',
   'cached_audio_input',
+  'web_search',
 ]);
 
 type ListServices = Pick<Services, 'database' | 'catalogue'>;

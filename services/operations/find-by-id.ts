@@ -20,6 +20,7 @@ import { listTextAttempts, type RecordedAttempt } from '../../db/queries/upstrea
 import { findTextUsage } from '../../db/queries/usage.ts';
 import { ID_PREFIX, type IdKind, isId } from '../../domain/ids.ts';
 import { formatDollars } from '../../domain/money.ts';
+import { explainBatch, findBatchWithMoney } from '../batches/explain-batch.ts';
 import { explainTask } from '../tasks/explain-task.ts';
 import { TIMELINE_TEXTS, type TimelineTexts, timelineLabel } from '../tasks/timeline-texts.ts';
 import { oldestFirst, type Timeline, type TimelineEvent, deliveryEvents, transferEvent } from '../tasks/timeline.ts';
@@ -114,6 +115,13 @@ const findTaskTimeline = createFinder(findTask, async (task, sources) => {
   return { verdict, events, pending };
 });
 
+async function findBatchTimeline(sources: Sources, id: string): Promise<OwnedTimeline | null> {
+  const batch = await findBatchWithMoney(sources.database, id);
+  if (batch === null) return null;
+  const { batch: _, actions: __, ...timeline } = await explainBatch(sources, batch, sources.texts);
+  return { ...timeline, accountId: batch.accountId };
+}
+
 const findTextTimeline = createFinder(findTextUsage, async (request, { database, texts }, id) => {
   const { text: phrases } = texts;
   const label = (value: string): string => timelineLabel(value, texts);
@@ -181,10 +189,11 @@ function costEvent(
   };
 }
 
-/** Returns the timeline of the task or text request that the request created. */
+/** Returns the timeline of the task, batch or text request that the request created. */
 async function findRequestTimeline(sources: Sources, requestId: string): Promise<OwnedTimeline | null> {
   const id = await findCreatedByRequest(sources.database, requestId);
   if (id === null) return null;
+  if (isId('batch', id)) return findBatchTimeline(sources, id);
   return isId('task', id) ? findTaskTimeline(sources, id) : findTextTimeline(sources, id);
 }
 
@@ -260,10 +269,12 @@ async function findActionTimeline(sources: Sources, id: string): Promise<OwnedTi
   const action = await findActionById(sources.database, id);
   if (!action) return null;
   const { texts } = sources;
-  const { accountId, taskId, kind, author, reason } = action;
+  const { accountId, taskId, batchId, kind, author, reason } = action;
   const subject = await (taskId !== null
     ? findTaskTimeline(sources, taskId)
-    : accountId !== null && findAccountTimeline(sources, accountId));
+    : batchId !== null
+      ? findBatchTimeline(sources, batchId)
+      : accountId !== null && findAccountTimeline(sources, accountId));
   return subject
     ? { ...subject, id, verdict: texts.action(timelineLabel(kind, texts), subject.id, author, reason) }
     : null;
@@ -285,6 +296,7 @@ const FINDERS = {
   account: findAccountTimeline,
   apiKey: findKeyTimeline,
   task: findTaskTimeline,
+  batch: findBatchTimeline,
   textRequest: findTextTimeline,
   request: findRequestTimeline,
   transfer: findTransferTimeline,

@@ -3,14 +3,20 @@ import ipaddr from 'ipaddr.js';
 import type { ApiKey } from '../../db/queries/api-keys.ts';
 import { ServiceError } from '../../domain/errors.ts';
 
-/** Requires that the key has no allowlist, or one that contains the address. @throws ServiceError with the code */
+/**
+ * Requires that the key has no allowlist, or one that contains the client's address, which is read only for an allowlist.
+ *
+ * @throws ServiceError with the code
+ */
 export function assertAllowedAddress(
   { ipAllowlist }: Pick<ApiKey, 'ipAllowlist'>,
-  address: string,
+  client: { readonly ip: string },
   code: 'forbidden' | 'access_denied',
 ): void {
-  if (ipAllowlist === null || isAddressIn(address, ipAllowlist)) return;
-  throw new ServiceError(code, `The API key may not be used from the address ${address}. Add it to the allowlist.`);
+  if (ipAllowlist === null) return;
+  const { ip } = client;
+  if (isAddressIn(ip, ipAllowlist)) return;
+  throw new ServiceError(code, `The API key may not be used from the address ${ip}. Add it to the allowlist.`);
 }
 
 /** Whether the allowlist has the address, or a CIDR range that contains it. */

@@ -2,16 +2,20 @@
 import { isIP } from 'node:net';
 import { createTransport } from 'nodemailer';
 
-export interface Mail {
+export interface OutgoingMail {
+  /** Distinguishes the e-mail from all others. Mail servers recognise by it an e-mail that is sent again. */
+  readonly id: string;
   readonly to: string;
   readonly subject: string;
   /** Plain text. */
   readonly text: string;
+  /** The same in HTML. */
+  readonly html: string;
 }
 
 export interface Mailer {
   /** Resolves when the server has accepted the e-mail. @throws MailError */
-  send(mail: Mail): Promise<void>;
+  send(mail: OutgoingMail): Promise<void>;
 }
 
 /** An e-mail was not sent. The error's message contains nothing of the e-mail, and no credentials. */
@@ -19,10 +23,13 @@ export class MailError extends Error {
   override readonly name = 'MailError';
   /** Whether a retry cannot succeed, for example because the server does not have the mailbox. */
   readonly isFinal: boolean;
+  /** The answer of the server, which may contain the address; null if the server gave none. */
+  readonly answer: string | null;
 
-  constructor(message: string, isFinal: boolean) {
+  constructor(message: string, { isFinal, answer }: Pick<MailError, 'isFinal' | 'answer'>) {
     super(message);
     this.isFinal = isFinal;
+    this.answer = answer;
   }
 }
 
@@ -50,11 +57,15 @@ export function createMailer({ smtpUrl, from }: { readonly smtpUrl: string; read
     disableFileAccess: true,
     disableUrlAccess: true,
   });
+  const domain = from.slice(from.lastIndexOf('@') + 1).replace(/>.*/, '');
   return {
-    send: async ({ to, subject, text }) => {
+    send: async ({ id, to, subject, text, html }) => {
       // RFC 3834: prevents automatic replies, such as absence notes.
       const headers = { 'Auto-Submitted': 'auto-generated' };
-      await transport.sendMail({ from, to: { name: '', address: to }, subject, text, headers }).catch(toMailError);
+      const messageId = `<${id}@${domain}>`;
+      await transport
+        .sendMail({ from, to: { name: '', address: to }, messageId, subject, text, html, headers })
+        .catch(toMailError);
     },
   };
 }
@@ -64,10 +75,13 @@ function isThisMachine(host: string): boolean {
 }
 
 function toMailError(error: unknown): never {
-  const { code, responseCode }: { readonly code?: unknown; readonly responseCode?: unknown } = Object(error);
+  const { code, responseCode, response }: Readonly<Record<string, unknown>> = Object(error);
   const isAboutMail = code === 'EENVELOPE' || code === 'EMESSAGE';
   const isFinal = isAboutMail && typeof responseCode === 'number' && responseCode >= 500;
   const answer = typeof responseCode === 'number' ? `, and the server answered ${responseCode}` : '';
   const fault = typeof code === 'string' ? code : 'unknown error';
-  throw new MailError(`The e-mail was not sent (${fault})${answer}.`, isFinal);
+  throw new MailError(`The e-mail was not sent (${fault})${answer}.`, {
+    isFinal,
+    answer: typeof response === 'string' ? response : null,
+  });
 }

@@ -4,17 +4,16 @@
  */
 import type { Database } from '../../db/database.ts';
 import {
-  claimInvitationMail,
   deleteInvitation,
   deleteOwnerInvitations,
   findInvitation,
   type Invitation,
-  type InvitationMail,
   listInvitations,
+  renewInvitation,
   saveInvitation,
   consumeInvitation,
 } from '../../db/queries/invitations.ts';
-import { orderLinkMail } from '../../db/queries/link-mails.ts';
+import { orderMail } from '../../db/queries/mails.ts';
 import {
   type AttemptLimit,
   deleteOwnerLinks,
@@ -22,6 +21,7 @@ import {
   type Session,
   claimSignInAttempt,
 } from '../../db/queries/sessions.ts';
+import { findCurrentPlan } from '../../db/queries/plans.ts';
 import {
   addMember,
   insertUser,
@@ -37,7 +37,7 @@ import { newId } from '../../domain/ids.ts';
 import type { MemberRole } from '../../domain/roles.ts';
 import { digestToken } from '../../domain/bearer-token.ts';
 import { inOpenSession, newToken } from './sessions.ts';
-import { uncountLinkAttempt, hashChosenPassword, makeLink } from './sign-in.ts';
+import { uncountLinkAttempt, hashChosenPassword, makeLink, orderWelcome, passwordLink } from './sign-in.ts';
 
 const MAX_LINKS = 20;
 /** Invitations to one address. The limit is lower, since each invitation is an e-mail. */
@@ -48,7 +48,7 @@ const INVITATION_LIFETIME_SECONDS = 3 * 24 * 3600;
 const MAX_PEOPLE = 200;
 
 /** Why an owner's change was not made. */
-export type Refusal = 'last owner' | 'belongs elsewhere' | 'member already' | 'too many' | 'too fast';
+export type Refusal = 'last owner' | 'belongs elsewhere' | 'member already' | 'too many' | 'no seat' | 'too fast';
 
 /**
  * Invites a person to an account. If e-mail is configured, the link is sent to the person. Otherwise the owner hands
@@ -66,29 +66,39 @@ export async function inviteMember(
     if (members.some((member) => member.email === email)) return 'member already';
     const invitations = await listInvitations(transaction, by.accountId);
     const others = invitations.filter((invitation) => invitation.email !== email);
+    const { seats = null } = (await findCurrentPlan(transaction, by.accountId)) ?? {};
+    if (seats !== null && members.length + others.length >= seats) return 'no seat';
     if (members.length + others.length >= MAX_PEOPLE) return 'too many';
     const token = newToken();
+    const digest = digestToken(token);
     await saveInvitation(transaction, {
-      digest: digestToken(token),
+      digest,
       accountId: by.accountId,
       email,
       role,
       invitedBy: by.ownerId,
       lifetimeSeconds: INVITATION_LIFETIME_SECONDS,
-      isMailed: canSendMail,
     });
-    return canSendMail ? { mailedTo: email } : { path: invitationPath(token) };
+    if (!canSendMail) return { path: invitationPath(token) };
+    const reference = `membership:${digest.toString('base64url')}`;
+    await orderMail(transaction, { kind: 'membership', address: email, accountId: by.accountId, reference });
+    return { mailedTo: email };
   });
 }
 
-/** Claims an invitation whose e-mail is due. Its new link replaces an earlier one. @returns null when none is due */
-export async function claimInvitationToMail(
+/**
+ * Makes the link of an invitation for its e-mail. The link replaces an earlier one.
+ *
+ * @returns null if the invitation was withdrawn, replaced or accepted
+ */
+export async function makeInvitationLink(
   database: Database,
-): Promise<(InvitationMail & { readonly path: string; readonly digest: Buffer }) | null> {
+  mailId: string,
+): Promise<{ readonly path: string; readonly accountName: string } | null> {
   const token = newToken();
-  const digest = digestToken(token);
-  const due = await claimInvitationMail(database, { digest, lifetimeSeconds: INVITATION_LIFETIME_SECONDS });
-  return due && { ...due, digest, path: invitationPath(token) };
+  const link = { digest: digestToken(token), lifetimeSeconds: INVITATION_LIFETIME_SECONDS };
+  const accountName = await renewInvitation(database, { mailId, ...link });
+  return accountName === null ? null : { accountName, path: invitationPath(token) };
 }
 
 /** The path at which the invitation with the token is accepted. */
@@ -145,7 +155,7 @@ export async function makeMemberLink(
   return asOwner(database, by, async (transaction, members) => {
     const member = memberOf(members, userId);
     if (canSendMail) {
-      await orderLinkMail(transaction, member.email);
+      await orderMail(transaction, passwordLink(member.email));
       return { mailedTo: member.email };
     }
     const memberships = await listMemberships(transaction, userId);
@@ -167,7 +177,9 @@ export function acceptInvitation(database: Database, token: string, session: Ses
     const found = await findInvitation(transaction, digestToken(token));
     if (found?.email !== user.email) return null;
     const invitation = await consumeInvitation(transaction, digestToken(token));
-    if (invitation) await addMember(transaction, { ...invitation, userId: user.id });
+    if (!invitation) return null;
+    await addMember(transaction, { ...invitation, userId: user.id });
+    await orderWelcome(transaction, user);
     return invitation;
   });
 }
@@ -198,6 +210,7 @@ export async function acceptAsNewUser(
     const invitation = await consumeInvitation(transaction, digest);
     if (!invitation) throw new ServiceError('not_found', 'The invitation does not work any more.');
     await addMember(transaction, { ...invitation, userId: inserted.id });
+    await orderWelcome(transaction, inserted);
     return inserted;
   });
   if (!user) return 'over';

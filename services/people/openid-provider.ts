@@ -6,7 +6,6 @@
 import {
   allowInsecureRequests,
   authorizationCodeGrant,
-  AuthorizationResponseError,
   buildAuthorizationUrl,
   buildEndSessionUrl,
   calculatePKCECodeChallenge,
@@ -18,74 +17,24 @@ import {
   enableNonRepudiationChecks,
   fetchUserInfo,
 } from 'openid-client';
-
-export interface OpenIdSettings {
-  /** The issuer, spelt as the provider spells it. */
-  readonly issuer: string;
-  readonly clientId: string;
-  readonly clientSecret: string;
-  /** Whether the operator relies on the provider to ask for a second factor. */
-  readonly asksSecondFactor: boolean;
-  /** The address to which the provider redirects; must be registered at the provider. */
-  readonly redirectUri: string;
-}
-
-/** The values that tie the provider's answer to the browser that started the sign-in. */
-export interface OpenIdAttempt {
-  readonly state: string;
-  readonly nonce: string;
-  readonly codeVerifier: string;
-}
-
-/** The person whom the provider has authenticated. */
-export interface Identity {
-  readonly issuer: string;
-  /** Unique at the issuer, and never reassigned. */
-  readonly subject: string;
-  /** In lower case; null if the provider does not send it. */
-  readonly email: string | null;
-  /** Whether the provider has verified that the address belongs to the person. */
-  readonly isEmailVerified: boolean;
-}
-
-export interface OpenIdProvider extends Pick<OpenIdSettings, 'issuer' | 'asksSecondFactor'> {
-  /** The issuer's host, by which the sign-in page names the provider. */
-  readonly name: string;
-  /** Returns the address to which the browser is redirected. @throws ProviderDownError */
-  authorizationUrl(attempt: OpenIdAttempt): Promise<string>;
-  /**
-   * Exchanges the code that the browser brings back.
-   *
-   * @param query the query of the redirect, without `?`
-   * @throws ProviderDownError; SignInRefusedError if the answer does not belong to the attempt, or the provider refused
-   */
-  identityOf(query: string, attempt: OpenIdAttempt): Promise<Identity>;
-  /** The provider's sign-out address; null if there is none, or the provider does not answer. */
-  signOutUrl(returnTo: string): Promise<string | null>;
-}
-
-/** The provider does not answer, or its answer is not OpenID Connect. */
-export class ProviderDownError extends Error {
-  override readonly name = 'ProviderDownError';
-}
-
-/** The sign-in failed: the answer belongs to another attempt, was used before or was forged, or the provider refused. */
-export class SignInRefusedError extends Error {
-  override readonly name = 'SignInRefusedError';
-}
+import {
+  type IdentityProvider,
+  type ProviderClient,
+  ProviderDownError,
+  SignInRefusedError,
+  toRefusal,
+} from './identity-provider.ts';
 
 const TIMEOUT_SECONDS = 10;
 /** How long the provider's metadata is cached. */
 const KEPT_MS = 3_600_000;
-/** Error codes that mean that the provider failed, rather than refused: a timeout, or an invalid answer. */
-const FAILURES: readonly unknown[] = ['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_RESPONSE_IS_NOT_JSON'];
 
-export function createOpenIdProvider(settings: OpenIdSettings): OpenIdProvider {
-  const { issuer, asksSecondFactor, clientId, redirectUri } = settings;
+export function createOpenIdProvider(settings: ProviderClient): IdentityProvider {
+  const { name, issuer, asksSecondFactor, clientId, redirectUri } = settings;
   const configuration = keptFor(KEPT_MS, () => discover(settings));
   return {
+    name,
     issuer,
-    name: new URL(issuer).host,
     asksSecondFactor,
     authorizationUrl: async ({ state, nonce, codeVerifier }) => {
       const parameters = {
@@ -129,7 +78,7 @@ export function createOpenIdProvider(settings: OpenIdSettings): OpenIdProvider {
   };
 }
 
-async function discover({ issuer, clientId, clientSecret }: OpenIdSettings): Promise<Configuration> {
+async function discover({ issuer, clientId, clientSecret }: ProviderClient): Promise<Configuration> {
   const url = new URL(issuer);
   // The configuration accepts http only for this machine.
   const insecurely = url.protocol === 'http:' ? [allowInsecureRequests] : [];
@@ -150,18 +99,6 @@ function asSupported(clientSecret: string): ClientAuth {
     const isSecretInBody = server.token_endpoint_auth_methods_supported?.includes('client_secret_post') ?? false;
     return (isSecretInBody ? inBody : inHeader)(server, client, body, headers);
   };
-}
-
-function toRefusal(error: unknown): Error {
-  if (error instanceof SignInRefusedError) return error;
-  if (error instanceof AuthorizationResponseError) {
-    return new SignInRefusedError(`the provider answered ${error.error}`, { cause: error });
-  }
-  const { code, status }: { readonly code?: unknown; readonly status?: unknown } = Object(error);
-  const isDown = error instanceof TypeError || FAILURES.includes(code) || (typeof status === 'number' && status >= 500);
-  return isDown
-    ? new ProviderDownError('the provider does not answer', { cause: error })
-    : new SignInRefusedError('the answer is not one to this attempt', { cause: error });
 }
 
 /** Caches a value for `keptMs`. Does not cache failures. */

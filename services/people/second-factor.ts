@@ -11,9 +11,16 @@ export function newSecondFactorSecret(): string {
   return new Secret({ size: SECRET_BYTES }).base32;
 }
 
-/** The address that an authenticator app reads from a QR code, or takes as a link. */
-export function secondFactorAddress(secret: string, email: string): string {
-  return new TOTP({ issuer: 'Genway', label: email, secret }).toString();
+/**
+ * The address that an authenticator app reads from a QR code, or takes as a link.
+ *
+ * @param issuer the name of the service, which the app shows
+ */
+export function secondFactorAddress(
+  secret: string,
+  { issuer, email }: { readonly issuer: string; readonly email: string },
+): string {
+  return new TOTP({ issuer, label: email, secret }).toString();
 }
 
 /** The code for a step of 30 seconds, counted from 1970. */

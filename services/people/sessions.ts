@@ -15,9 +15,12 @@ import {
   type Session,
   useSession,
 } from '../../db/queries/sessions.ts';
-import { lockUser } from '../../db/queries/users.ts';
+import { orderMail } from '../../db/queries/mails.ts';
+import { lockUser, rememberDevice, type User } from '../../db/queries/users.ts';
 import { digestToken } from '../../domain/bearer-token.ts';
+import { deviceOf } from '../../domain/device.ts';
 import { isSameSecret } from '../../domain/same-secret.ts';
+import { subnetOf } from './network.ts';
 
 /** Because of the prefix, browsers refuse the cookie from another host or over plain HTTP. */
 export const SESSION_COOKIE = '__Host-genway-session';
@@ -35,21 +38,38 @@ export interface OpenSession extends Session {
   readonly formToken: string;
 }
 
+/** A user whose password, or answer of a provider, was right. */
+interface SignedIn extends Pick<NewSession, 'secondFactorPending' | 'issuer' | 'userAgent'> {
+  readonly user: Pick<User, 'id' | 'email'>;
+  readonly ip: string;
+}
+
 /** @returns the token for the cookie */
-export async function openSession(
-  database: Database,
-  session: Pick<NewSession, 'userId' | 'secondFactorPending' | 'byProvider' | 'userAgent'>,
-): Promise<string> {
+export async function openSession(database: Database, { user, ip, ...session }: SignedIn): Promise<string> {
   const token = newToken();
+  const digest = digestToken(token);
+  const userId = user.id;
   const lifetimeSeconds = session.secondFactorPending ? PENDING_LIFETIME_SECONDS : SESSION_LIFETIME_SECONDS;
-  await insertSession(database, {
-    ...session,
-    digest: digestToken(token),
-    userAgent: session.userAgent.slice(0, 200),
-    lifetimeSeconds,
+  await database.transaction(async (transaction) => {
+    const userAgent = session.userAgent.slice(0, 200);
+    await insertSession(transaction, { ...session, userId, digest, userAgent, lifetimeSeconds });
+    await deleteOldSessions(transaction, { ...session, userId }, MAX_SESSIONS);
+    if (!session.secondFactorPending) await noteDevice(transaction, user, { digest, userAgent, ip });
   });
-  await deleteOldSessions(database, session, MAX_SESSIONS);
   return token;
+}
+
+/** Tells the user about a sign-in from a new kind of device or another network, except for the first one. */
+async function noteDevice(
+  transaction: Database,
+  { id: userId, email }: SignedIn['user'],
+  { digest, userAgent, ip }: Pick<SignedIn, 'userAgent' | 'ip'> & Pick<NewSession, 'digest'>,
+): Promise<void> {
+  const [device, network] = [deviceOf(userAgent) ?? '', subnetOf(ip)];
+  if (!(await rememberDevice(transaction, userId, digestToken(JSON.stringify([device, network]))))) return;
+  const reference = `new_device:${digest.toString('base64url')}`;
+  const facts = { device, network, at: new Date().toISOString() };
+  await orderMail(transaction, { kind: 'new_device', address: email, userId, reference, facts });
 }
 
 /** @returns null when the token belongs to no session, or to one that has ended */

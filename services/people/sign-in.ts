@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../db/database.ts';
 import type { Encryption } from '../../db/encryption.ts';
 import { deleteAllIdentities } from '../../db/queries/identities.ts';
-import { orderLinkMail } from '../../db/queries/link-mails.ts';
+import { type NewMail, orderMail } from '../../db/queries/mails.ts';
 import {
   type AttemptSubject,
   countSignInAttempt,
@@ -135,6 +135,7 @@ export async function changePassword(
     await setPassword(transaction, user.id, passwordHash);
     await deleteUserSessions(transaction, user.id, session.digest);
     await deleteUserLinks(transaction, user.id);
+    await orderPasswordChanged(transaction, user);
   });
 }
 
@@ -199,8 +200,23 @@ export async function requestLinkMail(
   if (await isTooMany(database, ['link from network', networkOf(ip)])) return false;
   if (!isEmailAddress(address)) return true;
   if (await isTooMany(database, ['link to address', address], MAX_LINKS)) return false;
-  await orderLinkMail(database, address);
+  await orderMail(database, passwordLink(address));
   return true;
+}
+
+/** The order of an e-mail with a link by which the user with the address chooses a password. */
+export function passwordLink(address: string): NewMail {
+  return { kind: 'password_link', address, reference: null };
+}
+
+function orderPasswordChanged(transaction: Database, { id, email }: User): Promise<void> {
+  return orderMail(transaction, { kind: 'password_changed', address: email, userId: id, reference: null });
+}
+
+/** Orders the e-mail that welcomes a customer, once for ever. */
+export async function orderWelcome(transaction: Database, { id, email, staffRole }: User): Promise<void> {
+  if (staffRole !== null) return;
+  await orderMail(transaction, { kind: 'welcome', address: email, userId: id, reference: `welcome:${id}` });
 }
 
 /**
@@ -258,6 +274,7 @@ export async function choosePassword(
     await setPassword(transaction, found.id, passwordHash);
     await deleteUserSessions(transaction, found.id, null);
     await deleteAllIdentities(transaction, found.id);
+    await (found.hasPassword ? orderPasswordChanged(transaction, found) : orderWelcome(transaction, found));
     return found;
   });
   if (!user) return 'over';

@@ -1,6 +1,6 @@
 /** Actions of the administration on users that change more than their row. */
 import type { Database } from '../../db/database.ts';
-import { orderLinkMail } from '../../db/queries/link-mails.ts';
+import { orderMail } from '../../db/queries/mails.ts';
 import { deleteUserSessions, deleteUserLinks } from '../../db/queries/sessions.ts';
 import {
   disableUser,
@@ -17,7 +17,7 @@ import { badRequest } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
 import type { MemberRole } from '../../domain/roles.ts';
 import type { Services } from '../services.ts';
-import { makeLink } from './sign-in.ts';
+import { makeLink, passwordLink } from './sign-in.ts';
 
 type LinkServices = Pick<Services, 'database' | 'publicUrl' | 'people'>;
 
@@ -36,7 +36,7 @@ export function inviteUser(
     const user = await insertUser(transaction, { ...person, id: newId('user'), email, passwordHash: null });
     if (!user) throw badRequest('"email" is the address of another user');
     if (membership !== null) await setMember(transaction, { ...membership, userId: user.id });
-    if (canSendMail) await orderLinkMail(transaction, user.email);
+    if (canSendMail) await orderMail(transaction, passwordLink(user.email));
     return { user, link: publicUrl + (await makeLink(transaction, user.id, 'invitation')) };
   });
 }
@@ -51,7 +51,7 @@ export async function makeUserLink(
   user: User,
 ): Promise<string> {
   if (user.disabledAt !== null) throw badRequest('The user is disabled. Enable the user before you create a link.');
-  if (canSendMail) await orderLinkMail(database, user.email);
+  if (canSendMail) await orderMail(database, passwordLink(user.email));
   return publicUrl + (await makeLink(database, user.id, 'new_password'));
 }
 

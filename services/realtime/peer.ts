@@ -1,5 +1,6 @@
 /** One end of a session: handles its messages one after the other, and bounds what waits to be sent to it. */
 import { WebSocket } from 'ws';
+import { LARGE_BYTES, takeTurn } from './large-messages.ts';
 
 /** While more than this waits for a peer, the other peer is not read. */
 const HIGH_WATER_BYTES = 1024 * 1024;
@@ -16,7 +17,8 @@ export class Peer {
   readonly #held = new Set<Peer>();
   #isBusy = false;
   #wasHeard = true;
-  #bufferedBefore = 0;
+  /** Whether the peer accepted data since the last ping. */
+  #hasAccepted = true;
 
   constructor(socket: WebSocket) {
     this.#socket = socket;
@@ -48,11 +50,18 @@ export class Peer {
   send(data: string | Buffer, from?: Peer): void {
     if (!this.isOpen) return;
     this.#socket.send(data, { binary: false }, () => {
+      this.#hasAccepted = true;
       if (this.#held.size > 0 && this.#socket.bufferedAmount <= LOW_WATER_BYTES) this.#release();
     });
     if (from === undefined || this.#socket.bufferedAmount <= HIGH_WATER_BYTES) return;
     this.#held.add(from);
     from.pause(this);
+  }
+
+  /** Sends a message. Resolves when the connection has taken it, or is closed. */
+  deliver(data: string): Promise<void> {
+    if (!this.isOpen) return Promise.resolve();
+    return new Promise((resolve) => this.#socket.send(data, () => resolve()));
   }
 
   /** Stops reading until {@link resume} with the same reason. */
@@ -67,13 +76,19 @@ export class Peer {
     this.#socket.resume();
   }
 
-  /** Sends a ping, unless the peer was silent since the last one. @returns false for a peer that is gone */
+  /**
+   * Sends a ping, unless the peer is gone: it accepted nothing of what waited for it since the last ping, or was silent
+   * while it was read.
+   *
+   * @returns false for a peer that is gone
+   */
   ping(): boolean {
     if (!this.isOpen) return true;
-    const { bufferedAmount } = this.#socket;
-    const isSlow = bufferedAmount > 0 && bufferedAmount < this.#bufferedBefore;
-    if (!this.#wasHeard && !isSlow && this.#pauses.size === 0) return false;
-    this.#bufferedBefore = bufferedAmount;
+    const hasWaiting = this.#socket.bufferedAmount > 0;
+    const isSilent = !this.#wasHeard && this.#pauses.size === 0;
+    // A slow peer reads a ping only after all that was sent before. A stopped one may go on to send.
+    if (hasWaiting ? !this.#hasAccepted : isSilent) return false;
+    this.#hasAccepted = !hasWaiting;
     this.#wasHeard = false;
     this.#socket.ping();
     return true;
@@ -99,7 +114,7 @@ export class Peer {
     this.#isBusy = true;
     try {
       for (let message = this.#queue.shift(); message !== undefined; message = this.#queue.shift()) {
-        const handled = handle(message);
+        const handled = message.length < LARGE_BYTES ? handle(message) : takeTurn(message, handle);
         if (handled === undefined) continue;
         this.pause(this.#queue);
         try {

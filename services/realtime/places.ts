@@ -9,8 +9,22 @@ export class Places {
   #taken = 0;
   #isClosed = false;
 
-  /** Takes a place for a session that is being opened. @throws ServiceError 503 `realtime_capacity_unavailable` */
-  take(accountId: string): void {
+  /**
+   * Opens a session in a place, which is free again if opening fails.
+   *
+   * @throws ServiceError 503 `realtime_capacity_unavailable`, and the errors of `open`
+   */
+  async fill<Opened>(accountId: string, open: () => Promise<Opened>): Promise<Opened> {
+    this.#take(accountId);
+    try {
+      return await open();
+    } catch (error) {
+      this.leave(accountId);
+      throw error;
+    }
+  }
+
+  #take(accountId: string): void {
     const ofAccount = this.#byAccount.get(accountId) ?? 0;
     const { ofProcess, ofAccount: mostOfAccount } = REALTIME.sessions;
     if (this.#isClosed || this.#taken >= ofProcess || ofAccount >= mostOfAccount) throw noCapacity();

@@ -3,9 +3,11 @@ import type { Catalogue } from '../../catalogue/types.ts';
 import { hasFormat } from '../../catalogue/types.ts';
 import type { Database } from '../../db/database.ts';
 import type { Encryption } from '../../db/encryption.ts';
-import { findCallersOfKeys } from '../../db/queries/api-keys.ts';
+import { type Caller, findCallersOfKeys } from '../../db/queries/api-keys.ts';
 import { repeat } from '../../domain/background-loop.ts';
 import type { TextServices } from '../text/services.ts';
+import { attach, type AttachRequest, type CallRequest, type OpenedCall, openCall } from './calls.ts';
+import { followCalls } from './follow-calls.ts';
 import { openSession, type SessionRequest } from './open-session.ts';
 import { Places } from './places.ts';
 import { createSecretStore, refusalOfKey, type SecretStore } from './secrets.ts';
@@ -21,6 +23,18 @@ export interface RealtimeService {
    * @throws ServiceError for every reason not to accept the upgrade
    */
   open(request: SessionRequest): Promise<void>;
+  /** Opens a call over WebRTC. @throws ServiceError for every reason not to open it */
+  call(request: CallRequest): Promise<OpenedCall>;
+  /**
+   * Opens a client's WebSocket to a call.
+   *
+   * @throws ServiceError 404 for a call of another key, 410 for a call that has ended, and the errors of {@link open}
+   */
+  attach(request: AttachRequest): Promise<void>;
+  /** Ends a call. @throws ServiceError 404 for a call of another key */
+  hangUp(caller: Caller, callId: string): Promise<void>;
+  /** Ends the calls of dead processes, from now on. @param pauseMs longer than processes need to extend their calls */
+  takeOverCalls(pauseMs?: number): void;
   /** Refuses new sessions, announces the end to all clients, and ends all sessions after `graceMs`. */
   stop(graceMs: number): Promise<void>;
 }
@@ -33,6 +47,7 @@ interface RealtimeDependencies {
 
 /** A deleted key ends its sessions within 2 s. */
 const CHECK_MS = 500;
+const TAKE_OVER_MS = 15_000;
 
 export function createRealtimeService({ database, encryption, text }: RealtimeDependencies): RealtimeService {
   const sessions = new Set<Session>();
@@ -47,6 +62,14 @@ export function createRealtimeService({ database, encryption, text }: RealtimeDe
     onError: (error) => text.log.error({ err: error }, 'could not check the keys of realtime sessions'),
   });
 
+  const calls = followCalls({ database, text });
+
+  function run(session: Session): void {
+    sessions.add(session);
+    void removeWhenEnded(session);
+    session.start();
+  }
+
   async function removeWhenEnded(session: Session): Promise<void> {
     await session.ended;
     sessions.delete(session);
@@ -58,11 +81,23 @@ export function createRealtimeService({ database, encryption, text }: RealtimeDe
     secrets,
 
     open: async (request) => {
-      const session = await openSession(request, { text, places, secrets });
-      sessions.add(session);
-      void removeWhenEnded(session);
-      session.start();
+      run(await openSession(request, { text, places, secrets }));
     },
+
+    call: async (request) => {
+      const { session, ...call } = await openCall(request, { text, places, secrets, database });
+      calls.follow(call.id, session);
+      run(session);
+      return call;
+    },
+
+    attach: async (request) => {
+      run(await attach(request, { text, places, database }));
+    },
+
+    hangUp: (caller, callId) => calls.hangUp(caller, callId),
+
+    takeOverCalls: (pauseMs = TAKE_OVER_MS) => calls.takeOver(pauseMs),
 
     stop: async (graceMs) => {
       places.close();
@@ -74,7 +109,7 @@ export function createRealtimeService({ database, encryption, text }: RealtimeDe
       await all;
       clearTimeout(timer);
       clearInterval(ticks);
-      await checks.stop();
+      await Promise.all([checks.stop(), calls.stop()]);
     },
   };
 }

@@ -1,69 +1,89 @@
 /** The responses of a session: each holds the most that it can cost, and settles by the usage at its end. */
 import type { TextOutcome, TextHold } from '../../db/text-money/billing.ts';
-import type { ErrorCode } from '../../domain/errors.ts';
+import { type ErrorCode, ServiceError, toServiceError } from '../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
+import { usageOf } from '../../domain/text-tokens.ts';
 import { readUsage } from '../../text/usage.ts';
+import type { PromptTokens } from './prompt-bound.ts';
 import { objectOf, stringOf } from '../../text/upstream-errors.ts';
 
 /** What a response may use. */
 export interface ResponseBounds {
   /** The most output tokens. */
   readonly maxOutputTokens: number;
-  /** The prompt's bound when the response was requested. */
-  readonly promptTokens: number;
+  /** The prompt when the response was requested. The estimate is charged if the upstream reports no usage. */
+  readonly prompt: PromptTokens;
   /** Whether the prompt and the answer may have audio. */
   readonly hasAudioInput: boolean;
   readonly hasAudioOutput: boolean;
 }
 
+export type ResponseHold = Pick<TextHold, 'settle' | 'release'>;
+
 /** @throws ServiceError if the hold is refused */
-export type HoldResponse = (bounds: ResponseBounds) => Promise<TextHold>;
+export type HoldResponse = (bounds: ResponseBounds) => Promise<ResponseHold>;
 
 interface RunningResponse {
-  readonly hold: TextHold;
+  readonly hold: ResponseHold;
   readonly startedAtMs: number;
-  readonly promptTokens: number;
+  readonly prompt: PromptTokens;
   /** Whether the prompt is the whole conversation. */
   readonly readsConversation: boolean;
   firstByteAtMs: number | null;
   countedOutputTokens: number;
+  /** The part of the count that is audio. */
+  countedAudioTokens: number;
 }
 
 /** A requested response that has not started. */
-interface RequestedResponse extends Pick<
-  RunningResponse,
-  'hold' | 'startedAtMs' | 'promptTokens' | 'readsConversation'
-> {
+interface RequestedResponse extends Pick<RunningResponse, 'hold' | 'startedAtMs' | 'prompt' | 'readsConversation'> {
   /** The id that the client gave its event; null for none. */
   readonly clientEventId: string | null;
 }
 
 /** What a finished response tells about the conversation. */
 export interface FinishedResponse {
-  readonly promptTokens: number;
+  readonly prompt: PromptTokens;
   /** The vendor's count of the prompt; null if the prompt was not the whole conversation, or was not counted. */
-  readonly countedPrompt: number | null;
+  readonly countedPrompt: { readonly tokens: number; readonly audio: number } | null;
   readonly outputTokens: number;
+  /** The part of the output that is audio. */
+  readonly outputAudioTokens: number;
 }
 
 /** The field of a response's metadata that recognises the response that a client requested. */
 const TAG = 'genway_request';
+const EXPIRED = 'realtime_session_expired';
 const CHARACTERS_PER_TOKEN = 4;
 /** Vendors count a token for each 50 ms of speech that they generate, in PCM at 48,000 bytes a second. */
 const BASE64_CHARACTERS_PER_TOKEN = (48_000 * 0.05 * 4) / 3;
 
 export class Responses {
-  readonly #upstream: TextOutcome['upstream'];
+  readonly #upstream: NonNullable<TextOutcome['upstream']>;
   readonly #hold: HoldResponse;
   /** By the id of the event that requested it, which Genway makes. */
   readonly #requested = new Map<string, RequestedResponse>();
   /** By the upstream's id of the response. */
   readonly #running = new Map<string, RunningResponse>();
   readonly #recorded = new Set<Promise<void>>();
+  /** Pays for the next response that nobody requests from Genway, if its own hold is refused; null for none. */
+  #reserve: ResponseHold | null;
+  #hasEnded = false;
 
-  constructor(upstream: TextOutcome['upstream'], hold: HoldResponse) {
+  constructor(upstream: NonNullable<TextOutcome['upstream']>, hold: HoldResponse, reserve: ResponseHold | null) {
     this.#upstream = upstream;
     this.#hold = hold;
+    this.#reserve = reserve;
+  }
+
+  get hasReserve(): boolean {
+    return this.#reserve !== null;
+  }
+
+  /** Gives a reserve for the next response, which is released at the end. */
+  addReserve(reserve: ResponseHold): void {
+    if (this.#hasEnded) reserve.release();
+    else this.#reserve = reserve;
   }
 
   /** Whether a response runs, or was requested. */
@@ -88,12 +108,12 @@ export class Responses {
     settings: JsonObject,
     bounds: ResponseBounds,
   ): Promise<JsonObject> {
-    const hold = await this.#hold(bounds);
+    const hold = await this.#holdUntilEnd(bounds);
     this.#requested.set(eventId, {
       hold,
       clientEventId,
       startedAtMs: performance.now(),
-      promptTokens: bounds.promptTokens,
+      prompt: bounds.prompt,
       readsConversation: settings['input'] === undefined && settings['conversation'] !== 'none',
     });
     return { ...settings, metadata: { ...objectOf(settings['metadata']), [TAG]: eventId } };
@@ -109,20 +129,39 @@ export class Responses {
   }
 
   /**
-   * Starts a response that a client requested, or that voice activity caused.
+   * Starts a response that a client requested, or that nobody requested from Genway.
    *
-   * @throws ServiceError if the hold of a response without a request is refused
+   * @returns why the response got no hold of its own, so that the reserve pays for it; null if it has one
+   * @throws ServiceError if its hold is refused and there is no reserve
    */
-  async start(response: JsonObject, bounds: ResponseBounds): Promise<void> {
+  async start(response: JsonObject, bounds: ResponseBounds): Promise<ServiceError | null> {
     const id = stringOf(response['id']);
     const tag = stringOf(objectOf(response['metadata'])[TAG]);
     const requested = this.#requested.get(tag);
-    if (this.#running.has(id)) return;
-    const startedAtMs = performance.now();
-    const { promptTokens } = bounds;
+    if (this.#running.has(id)) return null;
     this.#requested.delete(tag);
-    const started = requested ?? { hold: await this.#hold(bounds), startedAtMs, promptTokens, readsConversation: true };
-    this.#running.set(id, toRunning(started));
+    if (requested !== undefined) {
+      this.#running.set(id, toRunning(requested));
+      return null;
+    }
+    const startedAtMs = performance.now();
+    const { hold, refusal } = await this.#holdOrUseReserve(bounds);
+    const { prompt } = bounds;
+    this.#running.set(id, toRunning({ hold, startedAtMs, prompt, readsConversation: true }));
+    return refusal;
+  }
+
+  async #holdOrUseReserve(
+    bounds: ResponseBounds,
+  ): Promise<{ readonly hold: ResponseHold; readonly refusal: ServiceError | null }> {
+    try {
+      return { hold: await this.#holdUntilEnd(bounds), refusal: null };
+    } catch (error) {
+      const hold = this.#reserve;
+      if (hold === null) throw error;
+      this.#reserve = null;
+      return { hold, refusal: toServiceError(error) };
+    }
   }
 
   /** Counts output, in case the upstream reports none. */
@@ -131,7 +170,9 @@ export class Responses {
     if (running === undefined || typeof delta !== 'string') return;
     running.firstByteAtMs ??= performance.now();
     const isAudio = type === 'response.output_audio.delta' || type === 'response.audio.delta';
-    running.countedOutputTokens += delta.length / (isAudio ? BASE64_CHARACTERS_PER_TOKEN : CHARACTERS_PER_TOKEN);
+    const tokens = delta.length / (isAudio ? BASE64_CHARACTERS_PER_TOKEN : CHARACTERS_PER_TOKEN);
+    running.countedOutputTokens += tokens;
+    if (isAudio) running.countedAudioTokens += tokens;
   }
 
   /** Charges a response that ended. @returns null if the response is not known */
@@ -144,25 +185,46 @@ export class Responses {
     const reported = isObject(usage) ? usage : null;
     if (status === 'failed') this.#settle(running, 'failed', reported, 'processing_failed');
     else this.#settle(running, status === 'cancelled' ? 'disconnected' : 'succeeded', reported);
-    const { inputTotal, outputTotal } = reported ? readUsage(reported) : { inputTotal: null, outputTotal: null };
+    const { inputTotal, audioInput, outputTotal, audioOutput } = reported ? readUsage(reported) : usageOf(() => null);
+    const isCounted = running.readsConversation && inputTotal !== null;
     return {
-      promptTokens: running.promptTokens,
-      countedPrompt: running.readsConversation ? inputTotal : null,
+      prompt: running.prompt,
+      countedPrompt: isCounted ? { tokens: inputTotal, audio: audioInput ?? 0 } : null,
       outputTokens: outputTotal ?? Math.ceil(running.countedOutputTokens),
+      outputAudioTokens: audioOutput ?? Math.ceil(running.countedAudioTokens),
     };
   }
 
-  /** Ends all responses. @param code why they failed; null if the client left */
-  async end(code: ErrorCode | null): Promise<void> {
-    for (const requested of this.#requested.values())
-      this.#settle(toRunning(requested), 'failed', null, code ?? 'processing_failed');
+  /**
+   * Ends all responses whose end the upstream did not report. The vendor may charge for the failed ones, so they count
+   * as a possible loss.
+   *
+   * @param isBroken whether the upstream broke off, which makes its responses free; otherwise the client left
+   */
+  async end(isBroken: boolean): Promise<void> {
+    this.#hasEnded = true;
+    for (const requested of this.#requested.values()) {
+      this.#settle(toRunning(requested), 'failed', null, 'processing_timeout');
+    }
     for (const running of this.#running.values()) {
-      if (code === null) this.#settle(running, 'disconnected', null);
-      else this.#settle(running, 'failed', null, code);
+      if (isBroken) this.#settle(running, 'failed', null, 'processing_timeout');
+      else this.#settle(running, 'disconnected', null);
     }
     this.#requested.clear();
     this.#running.clear();
+    this.#reserve?.release();
+    this.#reserve = null;
     await Promise.all(this.#recorded);
+  }
+
+  /** Holds money, which is released if all responses have ended meanwhile. @throws ServiceError if the hold is refused */
+  async #holdUntilEnd(bounds: ResponseBounds): Promise<RunningResponse['hold']> {
+    const startedAtMs = performance.now();
+    const hold = await this.#hold(bounds);
+    if (!this.#hasEnded) return hold;
+    const { prompt } = bounds;
+    this.#settle(toRunning({ hold, startedAtMs, prompt, readsConversation: true }), 'failed', null, EXPIRED);
+    throw new ServiceError(EXPIRED, 'The session has ended. Open a new one.');
   }
 
   #settle(
@@ -171,17 +233,22 @@ export class Responses {
     usage: JsonObject | null,
     errorCode: ErrorCode | null = null,
   ): void {
-    const { hold, startedAtMs, firstByteAtMs, countedOutputTokens } = running;
+    const { hold, startedAtMs, firstByteAtMs } = running;
+    const consumption = {
+      usage: usage && readUsage(usage),
+      // What the vendor reports counts, even of a response that the client cut off.
+      countedOutputTokens: usage ? 0 : Math.ceil(running.countedOutputTokens),
+      countedAudioTokens: usage ? 0 : Math.ceil(running.countedAudioTokens),
+    };
+    const hasUsed = usage !== null || consumption.countedOutputTokens > 0;
     const recorded = hold.settle({
       status,
       errorCode,
-      usage: usage && readUsage(usage),
-      // What the vendor reports counts, even of a response that the client cut off.
-      countedOutputTokens: usage ? 0 : Math.ceil(countedOutputTokens),
+      ...consumption,
       upstream: this.#upstream,
       latencyMs: performance.now() - startedAtMs,
       firstByteMs: firstByteAtMs === null ? null : firstByteAtMs - startedAtMs,
-      failedAttempts: [],
+      failedAttempts: status === 'failed' && hasUsed ? [{ upstream: this.#upstream, ...consumption }] : [],
     });
     this.#recorded.add(recorded);
     void this.#forgetWhenRecorded(recorded);
@@ -204,8 +271,9 @@ export function withoutTag(response: JsonObject): JsonObject {
 function toRunning({
   hold,
   startedAtMs,
-  promptTokens,
+  prompt,
   readsConversation,
 }: Omit<RequestedResponse, 'clientEventId'>): RunningResponse {
-  return { hold, startedAtMs, promptTokens, readsConversation, firstByteAtMs: null, countedOutputTokens: 0 };
+  const counted = { firstByteAtMs: null, countedOutputTokens: 0, countedAudioTokens: 0 };
+  return { hold, startedAtMs, prompt, readsConversation, ...counted };
 }

@@ -8,9 +8,10 @@ import { assertUsable } from '../../domain/api-key.ts';
 import { digestToken } from '../../domain/bearer-token.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import type { Transport } from '../../domain/realtime.ts';
 import { checkSession } from '../../text/realtime/settings.ts';
+import { objectOf, stringOf } from '../../text/upstream-errors.ts';
 import { findModel } from '../text/choose-model.ts';
 import type { TextServices } from '../text/services.ts';
 
@@ -19,6 +20,8 @@ export interface NewSecret {
   readonly model: string;
   /** The settings of its sessions, in the form of `session.update`. */
   readonly session: JsonObject;
+  /** The end user of its sessions; null for none. */
+  readonly endUser: string | null;
   readonly seconds: number;
   readonly allowedOrigins: readonly string[];
   readonly transports: readonly Transport[];
@@ -28,6 +31,7 @@ export interface NewSecret {
 /** A secret that opens sessions, with the caller whose key made it. */
 export interface FoundSecret extends RealtimeSecret {
   readonly caller: Caller;
+  readonly endUser: string | null;
 }
 
 export interface SecretStore {
@@ -53,10 +57,17 @@ const SECRET_BYTES = 32;
 const MAX_SECRET_LENGTH = 256;
 
 export function createSecretStore({ database, encryption, text }: SecretDependencies): SecretStore {
+  function decrypt({ encryptedSettings, id }: RealtimeSecret): JsonObject {
+    return objectOf(JSON.parse(encryption.decrypt(encryptedSettings, id)));
+  }
+
   return {
-    create: async (caller, { model: id, session, seconds, ...restrictions }) => {
+    create: async (caller, { model: id, session, endUser, seconds, ...restrictions }) => {
       const model = findModel('realtime', id, caller.key, text.catalogue);
-      const { settings } = checkSession(session, { model: model.id, maxOutputTokens: model.outputTokenLimit });
+      // Each session decides who answers and transcribes speech when it starts.
+      const { outputTokenLimit: maxOutputTokens } = model;
+      const rules = { model: model.id, maxOutputTokens, vendorAnswersSpeech: true, transcriptions: new Map() };
+      const { settings } = checkSession(session, rules);
       const value = SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64url');
       const secretId = newId('realtimeSecret');
       const expiresAt = await insertRealtimeSecret(database, {
@@ -65,7 +76,7 @@ export function createSecretStore({ database, encryption, text }: SecretDependen
         accountId: caller.account.id,
         apiKeyId: caller.key.id,
         model: model.id,
-        encryptedSettings: encryption.encrypt(JSON.stringify(settings), secretId),
+        encryptedSettings: encryption.encrypt(JSON.stringify({ settings, end_user: endUser }), secretId),
         ...restrictions,
         seconds,
       });
@@ -78,12 +89,12 @@ export function createSecretStore({ database, encryption, text }: SecretDependen
       if (secret === null) return null;
       const [caller] = await findCallersOfKeys(database, [secret.apiKeyId]);
       if (caller === undefined || refusalOfKey(caller, new Date(text.clock.nowMs())) !== null) return null;
-      return { ...secret, caller };
+      return { ...secret, caller, endUser: stringOf(decrypt(secret)['end_user']) || null };
     },
 
     settingsOf: (secret) => {
-      const settings: unknown = JSON.parse(encryption.decrypt(secret.encryptedSettings, secret.id));
-      return isObject(settings) && Object.keys(settings).length > 0 ? settings : null;
+      const settings = objectOf(decrypt(secret)['settings']);
+      return Object.keys(settings).length > 0 ? settings : null;
     },
   };
 }

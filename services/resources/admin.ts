@@ -2,15 +2,19 @@
 import type { Account, AccountTotals } from '../../db/queries/accounts.ts';
 import { type RemainingContent, MAX_COUNTED } from '../../db/queries/content.ts';
 import type { ApiKey } from '../../db/queries/api-keys.ts';
+import type { StoredAccountBudget } from '../../db/queries/account-budgets.ts';
+import type { PlanPeriod, Subscription } from '../../db/queries/plans.ts';
 import type { StoredBudget } from '../../db/queries/end-user-budgets.ts';
 import type { StoredSubmission } from '../../db/queries/submissions.ts';
 import type { Transfer } from '../../db/queries/transfers.ts';
 import { LIMIT_PERIODS, renewalOf } from '../../domain/api-key.ts';
+import { BATCH } from '../../domain/batch-object.ts';
 import { totalChange, signedAmount } from '../../domain/ledger.ts';
 import { TASK } from '../../domain/task-object.ts';
 import { FAILURE_REASONS, reasonOf, type Task } from '../../domain/task.ts';
 import * as field from '../../domain/resource/field.ts';
 import { deletionOf, nested, resource } from '../../domain/resource/resource.ts';
+import type { BatchWithMoney } from '../batches/explain-batch.ts';
 import { historyUrl, type HistoryLinks } from '../operations/history-link.ts';
 import { text } from '../../domain/json-schema.ts';
 import { VENDOR_COST } from './submissions.ts';
@@ -71,6 +75,7 @@ const TOTALS = nested<AccountTotals>({
   signup_granted_usd: field.usd('signupGranted', 'The total of signup credit'),
   promo_granted_usd: field.usd('promoGranted', 'The total of promo credit'),
   promo_expired_usd: field.usd('promoExpired', 'The total of promo credit that expired'),
+  gifted_usd: field.usd('gifted', 'The total of gift codes with funds'),
   charged_usd: field.usd('charged', 'The total charged'),
   refunded_usd: field.usd('refunded', 'The total refunded'),
   adjusted_usd: field.usd('adjusted', 'The total of manual adjustments, net of deductions'),
@@ -130,6 +135,55 @@ export const API_KEY = resource<ApiKey & { readonly secret?: string }>('ApiKey',
 
 export const DELETED_KEY = deletionOf('apiKey', 'api_key');
 
+/** The plan of an account: the terms that apply, and what comes next. */
+export interface AccountPlan {
+  readonly accountId: string;
+  readonly period: PlanPeriod | null;
+  readonly subscription: Subscription | null;
+}
+
+export const ACCOUNT_PLAN = resource<AccountPlan>(
+  'AccountPlan',
+  {
+    object: field.constant('account_plan'),
+    account_id: field.id('account')('accountId'),
+    plan: field.text.orNull(({ period }) => period?.plan ?? null, 'The plan whose terms apply. Null for none'),
+    included_usd: field.usd.orNull(({ period }) => period?.included ?? null, 'The promo credit of the paid period'),
+    models: field
+      .texts(text())
+      .orNull(
+        ({ period }) => period?.models ?? null,
+        'The models that keys may call: ids, or their beginnings with a final `*`. Null for all',
+      ),
+    rate_limit_rpm: field.integer.orNull(
+      ({ period }) => period?.rateLimitRpm ?? null,
+      'The maximum of requests per minute of a key. Null for the default',
+    ),
+    seats: field.integer.orNull(
+      ({ period }) => period?.seats ?? null,
+      'The maximum of members and open invitations. Null for no limit of the plan',
+    ),
+    period_ends_at: field.unixSeconds.orNull(({ period }) => period?.endsAt ?? null, 'When the paid period ends'),
+    limits_until: field.unixSeconds.orNull(
+      ({ period }) => period?.limitsUntil ?? null,
+      'Until when the terms apply if no further period is paid',
+    ),
+    subscription_id: field.text.orNull(
+      ({ subscription }) => subscription?.id ?? null,
+      'The subscription at the payment provider that has not ended. Null for none',
+    ),
+    subscription_status: field.text.orNull(
+      ({ subscription }) => subscription?.status ?? null,
+      'The status of the subscription at the payment provider, such as `active` or `past_due`',
+    ),
+    ends_at: field.unixSeconds.orNull(
+      ({ subscription }) => subscription?.endsAt ?? null,
+      'When the subscription ends. Null while it renews',
+    ),
+  },
+  'The plan of an account.',
+);
+
 export const END_USER_BUDGET = resource<StoredBudget>(
   'EndUserBudget',
   {
@@ -148,6 +202,30 @@ export const END_USER_BUDGET = resource<StoredBudget>(
   },
   'The budget of an end user for text.',
 );
+
+export const ACCOUNT_BUDGET = resource<StoredAccountBudget>(
+  'AccountBudget',
+  {
+    id: field.id('budget')('id'),
+    object: field.constant('account_budget'),
+    account_id: field.id('account')('accountId'),
+    models: field
+      .texts(text())
+      .orNull('models', 'The models whose requests count: ids, or their beginnings with a final `*`. Null for all'),
+    usage_limit_usd: field.usd('usageLimit', 'The maximum that the account may spend in a period'),
+    limit_period: field.oneOf(LIMIT_PERIODS)('limitPeriod', 'The period after which the budget renews'),
+    used_of_limit_usd: KEY_LIMIT.used_of_limit_usd,
+    is_ceiling: field.boolean('isCeiling', 'Whether the account’s owner can neither change nor delete the budget'),
+    renews_at: field.unixSeconds(
+      ({ limitPeriod }) => renewalOf(limitPeriod, new Date()),
+      'When the budget renews next',
+    ),
+    created_at: field.unixSeconds('createdAt', 'When the budget was first set'),
+  },
+  'The budget of an account, or of a group of its models.',
+);
+
+export const DELETED_ACCOUNT_BUDGET = deletionOf('budget', 'account_budget');
 
 export const DELETED_BUDGET = deletionOf('endUserBudget', 'end_user_budget');
 
@@ -226,4 +304,24 @@ export const ADMIN_TASK = resource<AdminTask>('AdminTask', {
     ({ request, canReadPrompt }) => (canReadPrompt ? request.prompt : undefined),
     'The prompt. Absent unless `prompts` is true',
   ),
+});
+
+interface AdminBatch extends BatchWithMoney {
+  readonly temporal: HistoryLinks;
+}
+
+/** The batch as its owner sees it, without its metadata, with its money and a link to its history. */
+const { metadata: _, ...SHOWN } = BATCH.fields;
+export const ADMIN_BATCH = resource<AdminBatch>('AdminBatch', {
+  ...SHOWN,
+  account_id: field.id('account')('accountId'),
+  api_key_id: field.id('apiKey')('apiKeyId'),
+  charged_usd: field.usd('charged', 'The charges of its requests so far'),
+  held_usd: field.usd('held', 'The amount held for all text requests of its key. 0 once the batch is final'),
+  operator_paused_at: field.unixSeconds.orNull(
+    'operatorPausedAt',
+    'When an operator paused the batch. Null while none does',
+  ),
+  workflow_id: field.text('id', 'The id of the batch’s workflow'),
+  history_url: field.url(({ id, temporal }) => historyUrl(temporal, id), 'The workflow’s history in Temporal'),
 });

@@ -72,7 +72,10 @@ export const BALANCE_ENTRY = resource<BalanceEntry>(
     api_key_id: field.id('apiKey').orNull('apiKeyId'),
     task_id: field.id('task').orNull('taskId'),
     text_request_id: field.id('textRequest').orNull('textRequestId'),
-    reference: field.text.orNull('reference', 'The reference of a top-up or a promo grant'),
+    reference: field.text.orNull(
+      'reference',
+      'The reference of a top-up, a promo grant, or the signup credit of a registration',
+    ),
   },
   'A change of the balance: a top-up, a grant, a correction, a final task, or a charged text request.',
 );

@@ -27,6 +27,10 @@ const VERSION = {
   version: field.integer<'version'>('version', 'The number of the version, from 1'),
   valid_from: field.isoTime<'validFrom'>('validFrom', 'When the version starts and replaces all earlier versions'),
   factor: field.text<'factor'>('factor', 'The factor on the prices of the catalogue that no rule covers'),
+  batch_factor: field.text.orNull<'batchFactor'>(
+    'batchFactor',
+    'The factor on these prices for requests of batches. Null for the factor of the catalogue',
+  ),
   rules: field.json(arrayOf(ANY_OBJECT, 'The prices of models and families, as sent'))(
     ({ rules }: PriceRules) => rules,
   ),
@@ -53,6 +57,7 @@ export const BELOW_COST = nested<SoldBelowCost>({
   model: field.text('model'),
   upstream: field.text('upstream', 'The upstream of a route of the model'),
   what: field.text('what', 'The resolution, or the kind of tokens'),
+  batch: field.boolean('isBatch', 'Whether only requests of batches are sold below cost'),
   price_usd: field.exactUsd('price', 'The price of a video, an image or 1M tokens'),
   cost_usd: field.exactUsd('cost', 'The cost at the upstream'),
 });

@@ -2,6 +2,7 @@
 import type { DailyUsage } from '../../db/queries/daily-usage.ts';
 import type { EndUserUsage } from '../../db/queries/end-user-usage.ts';
 import type { TextUsage } from '../../db/queries/usage.ts';
+import { MODIFIER_KINDS } from '../../domain/pricing.ts';
 import * as field from '../../domain/resource/field.ts';
 import { SUMMED_TOKEN_COUNTS, TOKEN_COUNTS } from '../../domain/text-tokens.ts';
 import { nested, resource } from '../../domain/resource/resource.ts';
@@ -49,8 +50,13 @@ export const END_USER_USAGE = resource<EndUserUsage>(
   'The usage of one end user.',
 );
 
+/** The field by which a batch is added up, of text requests and of the transfers that charge them. */
+export const BATCH_ID = field
+  .id('batch')
+  .orNull('batchId', 'The batch that the request belongs to. Null for a direct request');
+
 const MODIFIER = nested<TextUsage['modifiers'][number]>({
-  kind: field.oneOf(['tier', 'peak'])('kind'),
+  kind: field.oneOf(MODIFIER_KINDS)('kind'),
   factor: field.text('factor', 'The factor that multiplied every rate'),
 });
 
@@ -82,6 +88,7 @@ export const TEXT_REQUEST = resource<TextUsage>(
       ]),
     ),
     end_user: field.text.orNull('endUser', 'The end user. Null if the request names none, or the name is erased'),
+    batch_id: BATCH_ID,
     estimated: field.boolean('estimated', 'Whether Genway counted the tokens, because the upstream did not'),
     price_modifiers: field.list(MODIFIER, ({ kind, factor }) => `${kind} ${factor}`)('modifiers'),
     charged_usd: field.usd('charged', 'The amount charged'),

@@ -1,6 +1,7 @@
 /** Users as the administration shows them. */
 import type { ListedIdentity } from '../../db/queries/identities.ts';
 import type { ListedSession } from '../../db/queries/sessions.ts';
+import type { Mail } from '../../db/queries/mails.ts';
 import type { Membership, User } from '../../db/queries/users.ts';
 import { ADMIN_ROLES, MEMBER_ROLES } from '../../domain/roles.ts';
 import * as field from '../../domain/resource/field.ts';
@@ -36,6 +37,11 @@ export const SESSION = nested<ListedSession>({
   user_agent: field.text('userAgent', 'The browser’s user agent'),
   created_at: field.isoTime('createdAt', 'When the user signed in'),
   last_used_at: field.isoTime('lastUsedAt', 'When the session was last used, to within a minute'),
+});
+
+/** An e-mail to a user, as the staff sees it. */
+export const MAIL = nested<Mail>({
+  created_at: field.isoTime('createdAt', 'When the e-mail was ordered'),
 });
 
 /** A user with memberships, identities and sessions. Only the answer that creates a link contains it. */

@@ -4,7 +4,7 @@ import { assertToppedUp, type CreateTaskRequest, type PricedTaskRequest } from '
 import { textsIn } from '../../domain/model-parameters.ts';
 import { priceOf } from '../money/customer-prices.ts';
 import type { CreatedResponse, IdempotencyClaim } from './idempotency.ts';
-import type { Services } from '../services.ts';
+import type { ModerationServices, MoneyServices, OperationsServices, Services, TaskServices } from '../services.ts';
 
 /** Checks the content behind links. */
 export type CheckLinks = (links: readonly string[]) => Promise<void>;
@@ -24,10 +24,18 @@ interface TaskToAccept {
   readonly series?: Series;
 }
 
+/** The services that create a task. */
+export interface AcceptServices extends Pick<Services, 'clock'> {
+  readonly tasks: Pick<TaskServices, 'createTask' | 'assertAffordable'>;
+  readonly money: Pick<MoneyServices, 'findPrices'>;
+  readonly moderation: Pick<ModerationServices, 'moderate'>;
+  readonly operations: Pick<OperationsServices, 'models'>;
+}
+
 /** Creates a task for a valid request of any endpoint. @throws ServiceError that says why nothing was created */
 export async function acceptTask(
   { caller, request, claim, requestId, series = { index: 0, count: 1 } }: TaskToAccept,
-  services: Services,
+  services: AcceptServices,
   checkLinks?: CheckLinks,
 ): Promise<CreatedResponse & { readonly taskId: string }> {
   assertNotExhausted(caller.key);
@@ -42,7 +50,7 @@ export async function acceptTask(
 
 async function checkInputs(
   { caller, request, count }: { caller: Caller; request: PricedTaskRequest; count: number },
-  services: Services,
+  services: AcceptServices,
   checkLinks?: CheckLinks,
 ): Promise<void> {
   const { prompt, images = [], parameters, parameterLinks = [] } = request.render;

@@ -5,9 +5,11 @@ import { findAccountTask, mayStillRender } from '../../db/queries/tasks.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
 import { CANCELLED_BY_CUSTOMER, CANCELLED_BY_OPERATOR, isFinal, type Task } from '../../domain/task.ts';
 import { TASK_MESSAGES } from '../../domain/task-messages.ts';
-import type { Services } from '../services.ts';
+import type { Services, TaskServices } from '../services.ts';
 
-type Cancelling = Pick<Services, 'database' | 'metrics' | 'tasks'>;
+export interface Cancelling extends Pick<Services, 'database' | 'metrics'> {
+  readonly tasks: Pick<TaskServices, 'workflows'> & { readonly starter: Pick<TaskServices['starter'], 'start'> };
+}
 
 /**
  * Cancels the task's workflow. If none runs, fails the task here, and starts a workflow that cancels its job. Another

@@ -75,6 +75,8 @@ function newClaimedTask(task: Task, apiKeyId: string, requestId: string): NewTas
     priceList: task.priceList,
     billableDurationSeconds: task.billableDurationSeconds,
     requestId,
+    batchId: null,
+    batchLine: null,
     endUser: task.endUser,
     createdAt,
     deadlineAt: createdAt,

@@ -7,16 +7,16 @@ import { type Clock, MACHINE_CLOCK } from '../../db/database-clock.ts';
 import { withPartitions } from '../../db/partitions.ts';
 import { recallAllowances } from '../../db/queries/allowances.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
-import { listEndUserBudgets } from '../../db/queries/end-user-budgets.ts';
+import { findTightestBudget } from '../../db/queries/budgets.ts';
 import { type CreateOutcome, createTasks, findTaskRefusal, type NewTask } from '../../db/queries/tasks.ts';
 import { describeLimit, exhaustedKey, type KeyLimit, keyRefusalError } from '../../domain/api-key.ts';
-import { describeEndUserBudget } from '../../domain/end-user.ts';
+import { describeAccountBudget } from '../../domain/budget.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import { formatUsd } from '../../domain/money.ts';
 import { drawRoutes, routesWith } from '../../domain/media-route.ts';
 import { TASK, type TypicalSeconds } from '../../domain/task-object.ts';
-import { topUpRequiredError } from '../../domain/text-refusal.ts';
+import { budgetError, topUpRequiredError } from '../../domain/text-refusal.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { ValidatedMediaRequest } from './media-request.ts';
@@ -33,10 +33,15 @@ export interface TaskLimits {
 
 export interface CreateTaskRequest extends ValidatedMediaRequest<MediaModel> {
   readonly billableDurationSeconds?: number;
+  /** The line of a batch that creates the task. The line creates no second task. */
+  readonly batchLine?: { readonly batchId: string; readonly number: number };
 }
 
 /** A request with its price for the customer. */
 export interface PricedTaskRequest extends CreateTaskRequest, Pick<NewTask, 'price' | 'priceList'> {}
+
+/** Starts tasks that were created, or leaves them to the relay. */
+export type TaskStarting = Pick<TaskStarter, 'tryReserveSlot' | 'releaseSlot' | 'startSoon' | 'deferToRelay'>;
 
 export type CreateTask = (
   caller: Caller,
@@ -65,7 +70,7 @@ export function createTaskCreator({
   database: Database;
   /** Recognises links to stored objects. */
   storage: Pick<Storage, 'keyOf'>;
-  starter: TaskStarter;
+  starter: TaskStarting;
   metrics: Metrics;
   limits: TaskLimits;
   typicalSeconds: (model: string) => Promise<TypicalSeconds | null>;
@@ -135,6 +140,7 @@ export function createAffordabilityCheck(database: Database, { concurrentTasks }
         accountId: account.id,
         apiKeyId: key.id,
         endUser,
+        model: model.id,
         price,
         count,
         maxConcurrentTasks: concurrentTasks,
@@ -154,7 +160,7 @@ type NewTaskWithoutClaim = Omit<NewTask, 'idempotency' | 'uploadIds' | 'nextStar
 
 function newTask(
   caller: Caller,
-  { model, price, priceList, render, endUser, billableDurationSeconds }: PricedTaskRequest,
+  { model, price, priceList, render, endUser, billableDurationSeconds, batchLine }: PricedTaskRequest,
   requestId: string,
   limits: TaskLimits,
   clock: Clock,
@@ -177,6 +183,8 @@ function newTask(
     priceList,
     billableDurationSeconds: billableDurationSeconds ?? null,
     requestId,
+    batchId: batchLine?.batchId ?? null,
+    batchLine: batchLine?.number ?? null,
     endUser,
     createdAt: new Date(createdAtMs),
     deadlineAt: new Date(createdAtMs + limits.deadlineMs),
@@ -199,7 +207,12 @@ function asCreated(task: NewTaskWithoutClaim) {
 
 type Refusal = Exclude<CreateOutcome, 'created'>;
 
-const SHORTAGES: ReadonlySet<CreateOutcome | null> = new Set(['key_limit', 'end_user_limit', 'insufficient_credits']);
+const SHORTAGES: ReadonlySet<CreateOutcome | null> = new Set([
+  'key_limit',
+  'budget_limit',
+  'end_user_limit',
+  'insufficient_credits',
+]);
 
 /** Recalls the unused allowances of text processes before a refusal for lack of money. */
 export async function withAllowances<Outcome extends CreateOutcome | null>(
@@ -221,21 +234,25 @@ export async function refusalOf(
   task: RefusedTask,
   key: KeyLimit,
 ): Promise<ServiceError> {
-  if (refusal !== 'end_user_limit') return REFUSALS[refusal](task, key);
-  const { accountId, endUser } = task;
-  const [budget = null] = await listEndUserBudgets(database, { accountId, endUser: endUser ?? '', limit: 1 });
-  return insufficientCredits(task, `is left of ${describeEndUserBudget(budget, new Date())}`, 'Raise the budget.');
+  if (refusal !== 'budget_limit' && refusal !== 'end_user_limit') return REFUSALS[refusal](task, key);
+  const budget = await findTightestBudget(database, task);
+  const shortage = `is left of ${describeAccountBudget(budget, new Date())}`;
+  return budgetError(budget, describeShortage(task, shortage, 'Raise the budget.'));
 }
 
-function insufficientCredits({ price }: Pick<NewTask, 'price'>, shortage: string, remedy: string): ServiceError {
-  return new ServiceError(
-    'insufficient_credits',
-    `This request costs ${formatUsd(price)} USD, more than ${shortage}. ${remedy}`,
-  );
+function insufficientCredits(task: Pick<NewTask, 'price'>, shortage: string, remedy: string): ServiceError {
+  return new ServiceError('insufficient_credits', describeShortage(task, shortage, remedy));
+}
+
+function describeShortage({ price }: Pick<NewTask, 'price'>, shortage: string, remedy: string): string {
+  return `This request costs ${formatUsd(price)} USD, more than ${shortage}. ${remedy}`;
 }
 
 const REFUSALS: Readonly<
-  Record<Exclude<Refusal, 'end_user_limit'>, (task: Pick<NewTask, 'model' | 'price'>, key: KeyLimit) => ServiceError>
+  Record<
+    Exclude<Refusal, 'budget_limit' | 'end_user_limit'>,
+    (task: Pick<NewTask, 'model' | 'price'>, key: KeyLimit) => ServiceError
+  >
 > = {
   claim_lost: claimLostError,
   key_deleted: () => keyRefusalError('key_deleted'),

@@ -153,7 +153,8 @@ export function outcomeWords(
   return `${phrase(provider)}${because}`;
 }
 
-function unlessUnavailable(error: unknown): undefined {
+/** Handles the error of a read of Temporal: the result is undefined if Temporal does not answer. */
+export function unlessUnavailable(error: unknown): undefined {
   if (error instanceof ServiceError && error.code === 'processing_unavailable') return undefined;
   throw error;
 }

@@ -1,7 +1,7 @@
 /**
  * Starts the workflows of tasks whose start was never acknowledged: the api process died between commit and start,
  * Temporal was out of reach, or more tasks arrived than could be started at once. Also starts webhook deliveries that
- * are due, ends tasks and restarts deliveries whose workflows are gone, takes back promo credit whose time is over,
+ * are due, starts batches, ends tasks and restarts deliveries whose workflows are gone, takes back promo credit whose time is over,
  * announces low balances, and creates the partitions of coming months.
  * Runs in every api process; each task and each delivery is claimed by one of them at a time.
  */
@@ -9,6 +9,7 @@ import type { Logger } from 'pino';
 import type { Database } from '../../db/database.ts';
 import { ensurePartitions } from '../../db/partitions.ts';
 import { finishTask } from '../../db/queries/finish-task.ts';
+import { orderDueNotices } from '../../db/queries/due-notices.ts';
 import { announceLowBalances } from '../../db/queries/low-balances.ts';
 import { expirePromoCredit } from '../../db/queries/promo-grants.ts';
 import { claimTasksToStart, findExpiredTasks, markWorkflowsStarted } from '../../db/queries/tasks.ts';
@@ -18,6 +19,7 @@ import type { TaskEnding } from '../../domain/task.ts';
 import { TASK_MESSAGES } from '../../domain/task-messages.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import { repairDeliveries } from '../webhooks/delivery-repair.ts';
+import type { BatchStarter } from '../batches/batch-starter.ts';
 import type { DeliveryStarter } from '../webhooks/delivery-starter.ts';
 import { repairTasks } from './task-repair.ts';
 import type { TaskStarter } from './task-starter.ts';
@@ -29,6 +31,7 @@ const BUSY_PAUSE_MS = 100;
 const REPAIR_PAUSE_MS = 30_000;
 /** How long after its time promo credit may expire, and a low balance may be announced. */
 const BALANCES_PAUSE_MS = 5_000;
+const NOTICES_PAUSE_MS = 60_000;
 /** Partitions are created three months ahead, so a day without an api process does no harm. */
 const PARTITIONS_PAUSE_MS = 6 * 3_600_000;
 /** The pause while tasks wait until workers pick up earlier tasks. */
@@ -43,6 +46,7 @@ interface RelayDependencies {
   readonly database: Database;
   readonly starter: TaskStarter;
   readonly deliveryStarter: DeliveryStarter;
+  readonly batchStarter: BatchStarter;
   readonly workflows: WorkflowAccess;
   readonly metrics: Metrics;
   readonly log: Logger;
@@ -62,10 +66,12 @@ export function startRelay(dependencies: RelayDependencies): Repetition {
     run(startTasks(dependencies, stopped.signal), 'start tasks', PAUSE_MS),
     run(endTasksOutOfTime(dependencies), 'end tasks that could not begin in time', PAUSE_MS),
     run(startDeliveries(dependencies, stopped.signal), 'start deliveries', PAUSE_MS),
+    run(startBatches(dependencies), 'start batches', PAUSE_MS),
     run(() => repairDeliveries(dependencies), 'repair overdue deliveries', REPAIR_PAUSE_MS),
     run(() => repairTasks(dependencies), 'repair overdue tasks', REPAIR_PAUSE_MS),
     run(inBatches(database, expirePromoCredit), 'take back promo credit whose time is over', BALANCES_PAUSE_MS),
     run(inBatches(database, announceLowBalances), 'announce low balances', BALANCES_PAUSE_MS),
+    run(inBatches(database, orderDueNotices), 'order e-mails', NOTICES_PAUSE_MS),
     run(createPartitions(dependencies), 'create the partitions of coming months', PARTITIONS_PAUSE_MS),
   ];
 
@@ -123,6 +129,10 @@ function startDeliveries({ deliveryStarter }: RelayDependencies, signal: AbortSi
     await pause(BUSY_PAUSE_MS, signal);
     return true;
   };
+}
+
+function startBatches({ batchStarter }: RelayDependencies): Pass {
+  return async () => (await batchStarter.startDue(BATCH_SIZE)) === BATCH_SIZE;
 }
 
 /** @param work processes at most `limit` items, and fewer when nothing is left */

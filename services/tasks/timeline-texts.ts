@@ -19,6 +19,7 @@ const NOT_TAKEN: Readonly<Record<string, (upstream: string) => string>> = {
 /** Labels of codes, statuses and kinds. A value without a label stays as it is. */
 const LABELS: Readonly<Record<string, string>> = {
   not_taken: 'not taken',
+  in_progress: 'in progress',
   cancelled_by_operator: 'cancelled by an operator',
   cancelled_by_customer: 'cancelled by the customer',
 };
@@ -38,6 +39,22 @@ export const TIMELINE_TEXTS = {
       `Genway refunds the price soon after the deadline, ${deadline}. Cancel the task to refund it now.`,
     created: (request: string, key: string) => `Created by request ${request} with key ${key}`,
     ended: (status: string, code: string | null) => `Ended as ${status}${code === null ? '' : `: ${code}`}`,
+  },
+  batch: {
+    final: (status: string, answered: number, total: number, usd: string) =>
+      `${status}: ${answered} of ${total} requests answered; ${usd} charged.`,
+    running: (status: string, ended: number, total: number, usd: string) =>
+      `${status}: ${ended} of ${total} requests have ended; ${usd} charged so far.`,
+    paused: (reason: string) => `Paused: ${reason}.`,
+    pausedByOperator: 'Paused by an operator.',
+    temporalSilent: 'Temporal does not answer, so nothing more is known.',
+    noWorkflow: 'Temporal runs no workflow for the batch: the relay starts it within five minutes.',
+    created: (endpoint: string, file: string, request: string, key: string) =>
+      `Created for ${endpoint} from ${file} by request ${request} with key ${key}`,
+    started: (total: number) => `The input was read: ${total} requests`,
+    cancelling: 'Cancelled: no further request starts',
+    finalizing: 'The last request ended',
+    ended: (status: string, files: string) => `Ended as ${status}${files === '' ? '' : `: ${files}`}`,
   },
   submission: {
     submitted: (attempt: number, upstream: string, model: string) =>

@@ -9,6 +9,7 @@ export const TIMELINE_SOURCES = [
   'account',
   'key',
   'task',
+  'batch',
   'text',
   'file',
   'ledger',

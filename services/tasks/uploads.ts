@@ -18,6 +18,7 @@ import type { RenderInputs } from '../../domain/task.ts';
 import { UPLOADS } from '../../domain/policy.ts';
 import type { FileType } from '../../storage/file-type.ts';
 import type { Storage } from '../../storage/storage.ts';
+import { batchFileExpiry, privateKeyOf } from '../batches/stored-file.ts';
 
 export interface UploadLimits {
   readonly neverToppedUp: UploadQuota;
@@ -28,12 +29,14 @@ export interface UploadLimits {
 
 /** An incoming file. */
 export interface ArrivingFile {
-  readonly type: FileType;
+  readonly type: Pick<FileType, 'extension' | 'mimeType' | 'maxBytes'>;
   /** The client's file name, without a path. */
   readonly filename: string | null;
   readonly body: AsyncIterable<Uint8Array>;
   /** The maximum size of the file, if the client announced a length. */
   readonly announcedBytes: number | null;
+  /** Present for the input of a batch, which is private: the number of lines of the body, once it has been read. */
+  readonly lines?: { readonly count: number };
 }
 
 export interface Uploads {
@@ -71,9 +74,10 @@ export function createUploads(database: Database, storage: Storage, limits: Uplo
   }
 
   return {
-    async store({ account }, { type, filename, body, announcedBytes }) {
+    async store({ account }, file) {
+      const { type, body, announcedBytes } = file;
       const quota = account.toppedUpAt === null ? limits.neverToppedUp : limits.toppedUp;
-      const upload = newUpload(account.id, type, filename);
+      const upload = newUpload(account.id, file);
       const reserve = async (needed: number, wanted: number): Promise<number> => {
         const grant = await reserveUpload(database, upload, { needed, wanted }, quota);
         if (grant.granted === null) throw quotaExceeded(grant, quota, account.toppedUpAt !== null);
@@ -88,8 +92,9 @@ export function createUploads(database: Database, storage: Storage, limits: Uplo
       try {
         const options = { contentType: type.mimeType, maxBytes: type.maxBytes };
         const { bytes } = await storage.put(upload.storageKey, growing, options);
-        await finishUpload(database, upload, bytes);
-        return { ...upload, bytes, usedAt: null };
+        const lines = file.lines?.count ?? null;
+        await finishUpload(database, upload, bytes, lines);
+        return { ...upload, bytes, lines, usedAt: null };
       } catch (error) {
         await giveUp(upload);
         throw error;
@@ -125,15 +130,19 @@ export function uploadsIn(
   return [...new Set(ids)].filter((id) => isId('file', id));
 }
 
-function newUpload(accountId: string, type: FileType, filename: string | null): NewUpload {
+function newUpload(accountId: string, { type, filename, lines }: ArrivingFile): NewUpload {
   const id = newId('file');
+  const createdAt = new Date(createdAtMsOf('file', id));
+  const forBatch = lines !== undefined;
   return {
     id,
     accountId,
-    storageKey: `uploads/${id}.${type.extension}`,
+    storageKey: forBatch ? privateKeyOf(id) : `uploads/${id}.${type.extension}`,
     mimeType: type.mimeType,
     filename: filename === null ? null : storableName(filename),
-    createdAt: new Date(createdAtMsOf('file', id)),
+    purpose: forBatch ? 'batch' : 'user_data',
+    createdAt,
+    expiresAt: forBatch ? batchFileExpiry(createdAt) : null,
   };
 }
 

@@ -10,14 +10,15 @@ import { maxSpeechSeconds } from '../../text/voice/speech.ts';
 import { maxAudioTokens, maxSecondsOf, secondsToHold } from '../../text/voice/transcription.ts';
 import { hasCacheMarks } from '../../text/turns.ts';
 import type { SingleFormat, ParseContext, WireFormat } from '../../text/wire-format.ts';
-import { withPrices } from '../money/customer-prices.ts';
-import { maxInputTokens, mayHaveAudio } from './bound-input.ts';
+import { withBatchPrices, withPrices } from '../money/customer-prices.ts';
+import { boundInput, maxSearches } from './bound-input.ts';
 import { checkEarly, isLarge } from './check-early.ts';
 import { chooseModel, compatibilityOf } from './choose-model.ts';
 import { type ClientExchange, countNow, type ReceiveBody } from './client-exchange.ts';
 import { endUserOf } from './end-user.ts';
-import { inputTokenEstimate } from './estimate-tokens.ts';
+import { estimateAudioTokens, inputTokenEstimate } from './estimate-tokens.ts';
 import { maxCallCount, type ReadRequest } from './exchange.ts';
+import { planWebSearch } from './plan-web-search.ts';
 import type { TextServices } from './services.ts';
 import type { StoreResponse } from './store-answer.ts';
 import { mayRefer, storedMinutesOf } from './stored-responses.ts';
@@ -31,6 +32,8 @@ export interface IncomingTextRequest {
   readonly parseContext: ParseContext;
   /** Whether a stream is sent as items of a JSON array instead of server-sent events. */
   readonly streamsArray: boolean;
+  /** The batch that the request belongs to. */
+  readonly batchId?: string;
   /** The body, or the function that reads it once the payer is known. */
   readonly body: JsonObject | ReceiveBody;
 }
@@ -45,13 +48,17 @@ export interface AdmittedCall extends Pick<IncomingTextRequest, 'context' | 'cal
   readonly read: ReadRequest;
   readonly model: TextModel;
   readonly hold: TextHold;
+  /** The most input tokens of a call, for which the hold pays. */
+  readonly maxInputTokens: number;
+  /** Whether the operator's service searches the web for the request, over some route. */
+  readonly needsSearchService: boolean;
   /** Stores the answer; null if it is not to be stored. */
   readonly store: StoreResponse | null;
 }
 
 /** @throws ServiceError for every reason not to call the model */
 export async function admit(incoming: IncomingTextRequest, services: TextServices): Promise<AdmittedCall> {
-  const { context, caller, format, parseContext, streamsArray } = incoming;
+  const { context, caller, format, parseContext, streamsArray, batchId = null } = incoming;
   const { requestId, receivedAtMs: timedFromMs } = context.state;
   const startedAtMs = services.clock.nowMs();
   const { body: given } = incoming;
@@ -66,33 +73,43 @@ export async function admit(incoming: IncomingTextRequest, services: TextService
   const parsed = format.client.parseRequest(body, { ...parseContext, compatibility });
   const isStored = refers && sent['store'] !== false && storedMinutesOf(caller.account) > 0;
   const understood = refers ? { ...parsed, echo: { ...parsed.echo, isStored } } : parsed;
-  const { model, request } = chooseModel(format.name, body, understood, caller.key, catalogue);
+  const chosen = chooseModel(format.name, body, understood, caller.key, catalogue);
+  const planned = planWebSearch(format, chosen.request, chosen.model, services.search !== null);
+  const { model, request, webSearches } = planned;
   services.assertEnabled(model.id);
   const prices = await services.findPrices(caller.account, startedAtMs);
   const endUser = endUserOf(body);
-  const budget = endUser === null ? null : await services.findBudget(caller.account, endUser);
+  const budgets = await services.findBudgets(caller.account, { endUser, model: model.id });
   const { uncounted = null } = context.state;
   context.state.uncounted = undefined;
+  const input = boundInput(request, body, model);
+  const promptTokens = maxPromptTokens(request, input.maxInputTokens, model);
+  const maxInputTokens = Math.min(promptTokens + planned.inputTokens, model.maxInputTokens);
   const hold = await services.billing.hold({
     caller,
-    model: withPrices(model, prices),
+    model: batchId === null ? withPrices(model, prices) : withBatchPrices(withPrices(model, prices)),
     catalogueVersion: catalogue.version,
     priceList: prices?.id ?? null,
     endUser,
-    budget,
+    budgets,
+    batchId,
     format: format.name,
     streamed: request.stream,
     requestId,
     uncounted,
     startedAtMs,
     estimateInputTokens: inputTokenEstimate(request),
-    maxInputTokens: maxPromptTokens(request, body, model),
+    estimateAudioInputTokens: () => estimateAudioTokens(request),
+    maxInputTokens,
     maxOutputTokens: maxOutputTokensOf(request, model),
     isCachedFor1h: hasCacheMarks(request, '1h'),
-    hasAudioInput: request.transcription !== undefined || mayHaveAudio(request),
-    hasAudioOutput: request.speech !== undefined,
+    hasAudioInput: request.transcription !== undefined || input.hasAudio,
+    hasAudioOutput: request.speech !== undefined || request.audioOutput !== undefined,
     characters: request.speech?.characters ?? 0,
     ...audioSecondsOf(request, model),
+    searchUnits: searchUnitsOf(request, model),
+    webSearches,
+    maxWebSearches: planned.maxWebSearches,
     choiceCount: request.sampling.choiceCount ?? 1,
     callCount: maxCallCount(model, request),
   });
@@ -105,7 +122,8 @@ export async function admit(incoming: IncomingTextRequest, services: TextService
     minutes: storedMinutesOf(caller.account),
   };
   const store = isStored ? (response: JsonObject) => services.responses.store(storing, response) : null;
-  return { context, caller, format, streamsArray, requestId, startedAtMs, timedFromMs, read, model, hold, store };
+  const call = { context, caller, format, streamsArray, requestId, startedAtMs, timedFromMs };
+  return { ...call, read, model, hold, store, maxInputTokens, needsSearchService: planned.needsService };
 }
 
 /** The request's own bound. That of voice applies up to the model's limit, and is 0 where tokens have no price. */
@@ -118,9 +136,7 @@ function maxOutputTokensOf(
   return !isVoice || maxOutputTokens === null ? maxOutputTokens : Math.min(maxOutputTokens, outputTokenLimit);
 }
 
-function maxPromptTokens(request: TextRequest, body: JsonObject, model: TextModel): number {
-  const tokens = maxInputTokens(request, body, model);
-  const { transcription } = request;
+function maxPromptTokens({ transcription }: TextRequest, tokens: number, model: TextModel): number {
   return transcription === undefined
     ? tokens
     : Math.min(tokens + maxAudioTokens(transcription.audio), model.maxInputTokens);
@@ -138,6 +154,10 @@ function audioSecondsOf(
   return { audioSeconds: secondsToHold(audio), maxAudioSeconds: maxSecondsOf(audio) };
 }
 
+function searchUnitsOf({ rerank }: TextRequest, { pricing }: TextModel): number {
+  return rerank === undefined || pricing.rates.searchUnit === 0n ? 0 : maxSearches(rerank);
+}
+
 /** Reads the body. Refuses a large one before parsing it, if its model or account would refuse it later. */
 async function receiveBody(
   receive: ReceiveBody,
@@ -151,7 +171,7 @@ async function receiveBody(
   const check = (model: string | null, bytes: number): Promise<void> | null =>
     isLarge(bytes) ? checkEarly(format.name, parseContext.address?.model ?? model, caller, services) : null;
   await check(null, announcedBytes ?? 0);
-  const limits = format.name === 'embeddings' ? BODIES.embeddings : BODIES.text;
+  const limits = format.name === 'embeddings' || format.name === 'rerank' ? BODIES.embeddings : BODIES.text;
   const { value } = await receive(limits, (sizer, bytes) => check(sizer.model, bytes));
   return readObject(value, '');
 }

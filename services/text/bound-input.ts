@@ -1,9 +1,10 @@
 /** An upper bound on the input tokens of a request. The hold covers it, so no prompt costs more than its hold. */
 import type { MediaKind, TextModel } from '../../catalogue/types.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import type { FilePart, ImagePart, TextRequest } from '../../text/canonical.ts';
+import type { AudioPart, FilePart, ImagePart, RerankOptions, TextRequest } from '../../text/canonical.ts';
 import { mediaTypeOfLink } from '../../text/generate-content/media.ts';
 import { createSchemaSizeBudget, withoutReferences } from '../../text/generate-content/schema.ts';
+import { searchesOf } from '../../text/rerank/index.ts';
 import { partsOf } from '../../text/turns.ts';
 import { parseUrl } from '../../domain/parse-url.ts';
 
@@ -19,19 +20,35 @@ const FIELDS_OUTSIDE_PROMPT: ReadonlySet<string> = new Set(['metadata', 'labels'
 /**
  * Counts all text of the body, including unknown fields: an upstream with the same format gets most of the body, and
  * vendors read fields that the format does not define.
- *
- * @returns at most the model's limit, since an upstream refuses more
  */
-export function maxInputTokens(request: TextRequest, body: JsonObject, model: TextModel): number {
-  const limit = model.maxInputTokens;
+export function boundInput(request: TextRequest, body: JsonObject, model: TextModel): InputBound {
   const media = mediaOf(request);
+  return {
+    maxInputTokens: maxInputTokens(request, body, model, media),
+    // A video has a sound track.
+    hasAudio: media.some((medium) => ['audio', 'video'].includes(kindOf(medium))),
+  };
+}
+
+/** The bound of a request's input. */
+export interface InputBound {
+  /** At most the model's limit, since an upstream refuses more. */
+  readonly maxInputTokens: number;
+  /** Whether upstreams may count audio in the prompt. */
+  readonly hasAudio: boolean;
+}
+
+type Medium = ImagePart | FilePart | AudioPart;
+
+function maxInputTokens(request: TextRequest, body: JsonObject, model: TextModel, media: readonly Medium[]): number {
+  const limit = model.maxInputTokens;
   const isUncounted = lengthsOfData(media);
   const { inputCount = 0, tokenIdCount = 0 } = request.embeddings ?? {};
   // Token ids are counted as they are. Upstreams add a few tokens to each input.
   if (tokenIdCount > 0) return Math.min(TOKENS_PER_REQUEST + inputCount * TOKENS_PER_VALUE + tokenIdCount, limit);
   let tokens = TOKENS_PER_REQUEST + media.reduce((sum, medium) => sum + model.mediaTokens[kindOf(medium)], 0);
   if (request.tools.length > 0) tokens += TOKENS_FOR_TOOLS;
-  tokens += tokensOfReferences(request, model);
+  tokens += tokensOfReferences(request, model) + tokensOfRepetition(request, limit);
   const take = (value: unknown): void => {
     if (tokens >= limit) return;
     tokens += TOKENS_PER_VALUE;
@@ -49,23 +66,32 @@ export function maxInputTokens(request: TextRequest, body: JsonObject, model: Te
   return Math.min(Math.ceil(tokens), limit);
 }
 
-/** Whether upstreams may count audio in the prompt. A video has a sound track. */
-export function mayHaveAudio(request: TextRequest): boolean {
-  return mediaOf(request).some((medium) => ['audio', 'video'].includes(kindOf(medium)));
+/** The query counts again with each further document. */
+function tokensOfRepetition({ rerank }: TextRequest, limit: number): number {
+  if (rerank === undefined) return 0;
+  const perDocument = TOKENS_PER_VALUE + maxTokenCount(rerank.query, limit);
+  return (rerank.documents.length - 1) * perDocument;
 }
 
-function mediaOf({ turns }: TextRequest): readonly (ImagePart | FilePart)[] {
-  return partsOf(turns).flatMap((part) => (part.type === 'image' || part.type === 'file' ? [part] : []));
+/** The most searches that ranking the documents can count as. */
+export function maxSearches(rerank: RerankOptions): number {
+  return searchesOf(rerank, (text) => maxTokenCount(text));
+}
+
+function mediaOf({ turns }: TextRequest): readonly Medium[] {
+  return partsOf(turns).filter((part) => part.type === 'image' || part.type === 'file' || part.type === 'audio');
 }
 
 /**
  * Recognises the data of media in a body by its length, which is cheaper than comparing bytes. If a text has the same
  * length, it is skipped, but the data is counted in its place.
  */
-function lengthsOfData(media: readonly (ImagePart | FilePart)[]): (value: string) => boolean {
+function lengthsOfData(media: readonly Medium[]): (value: string) => boolean {
   const counts = new Map<number, number>();
-  for (const { source } of media) {
-    if (source.kind === 'base64') counts.set(source.data.length, (counts.get(source.data.length) ?? 0) + 1);
+  for (const medium of media) {
+    const data =
+      medium.type === 'audio' ? medium.data : medium.source.kind === 'base64' ? medium.source.data : undefined;
+    if (data !== undefined) counts.set(data.length, (counts.get(data.length) ?? 0) + 1);
   }
   return (value) => {
     const length = value.startsWith('data:') ? value.length - value.indexOf(',') - 1 : value.length;
@@ -100,7 +126,9 @@ const DOCUMENT_TYPE =
   /^(?:text\/|application\/(?:pdf|json|xml|rtf|msword|csv|javascript|vnd\.(?:openxmlformats|ms-|oasis)))/;
 
 /** The kind of a part; the most expensive kind if its type is unknown. */
-function kindOf({ type, source }: ImagePart | FilePart): MediaKind {
+function kindOf(medium: Medium): MediaKind {
+  if (medium.type === 'audio') return 'audio';
+  const { type, source } = medium;
   if (source.kind === 'url' && VIDEO_SITE.test(hostOf(source.url))) return 'video';
   const mediaType = source.mediaType ?? (source.kind === 'url' ? mediaTypeOfLink(source.url) : undefined);
   if (mediaType === undefined) return type === 'image' ? 'image' : 'video';

@@ -1,5 +1,5 @@
 /** Chooses the model of a request, and checks that the model supports the request's options. */
-import { hasFormat, isClaudeStyle, type Catalogue, type TextModel } from '../../catalogue/types.ts';
+import { hasFormat, isClaudeStyle, speaks, type Catalogue, type TextModel } from '../../catalogue/types.ts';
 import type { ApiKey } from '../../db/queries/api-keys.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
 import type { TextRequest } from '../../text/canonical.ts';
@@ -28,6 +28,7 @@ const EFFORT_FIELD: Readonly<Record<WireFormatName, string>> = {
 /** How each of these kinds of requests is made. */
 const CALLS: Readonly<Record<SingleFormatName, string>> = {
   embeddings: 'POST /v1/embeddings',
+  rerank: 'POST /v1/rerank',
   speech: 'POST /v1/audio/speech',
   transcriptions: 'POST /v1/audio/transcriptions',
   translations: 'POST /v1/audio/translations',
@@ -62,6 +63,15 @@ export function chooseModel(
 ): ChosenModel {
   const model = findModel(format, request.model, key, catalogue);
   if (isSingle(format)) return { model, request };
+  return adaptRequest(
+    format,
+    body,
+    request,
+    request.audioOutput === undefined ? model : withSpeakingRoutes(format, model, request),
+  );
+}
+
+function adaptRequest(format: WireFormatName, body: JsonObject, request: TextRequest, model: TextModel): ChosenModel {
   if (model.compatibility === 'full') {
     const offered = withOfferedEffort(request, model);
     const isDropped = request.reasoningEffort !== undefined && offered.reasoningEffort === undefined;
@@ -73,6 +83,26 @@ export function chooseModel(
   if (isMinimal) return { model, request: withOfferedEffort(request, { ...model, reasoning: true }) };
   checkEffort(format, request, model);
   return { model, request };
+}
+
+/** How a request asks for audio, where the format can. */
+const AUDIO_FIELDS: Readonly<Partial<Record<WireFormatName, string>>> = {
+  'chat-completions': 'modalities',
+  'generate-content': 'generationConfig.responseModalities',
+};
+
+/** The model with only the routes that answer with audio. */
+function withSpeakingRoutes(format: WireFormatName, model: TextModel, { outputFormat }: TextRequest): TextModel {
+  const field = AUDIO_FIELDS[format];
+  const [first, ...others] = model.routes.filter(speaks);
+  if (first === undefined) {
+    throw badRequest(
+      `"${field}": ${model.id} does not answer with audio; use a model that GET /v1/models lists with audio in "output_modalities"`,
+    );
+  }
+  if (outputFormat !== undefined)
+    throw badRequest(`"${field}": an answer with audio cannot be JSON; ask for text alone`);
+  return { ...model, routes: [first, ...others] };
 }
 
 /**

@@ -4,11 +4,14 @@ import type { TextRoute } from '../../catalogue/types.ts';
 import { ServiceError, toServiceError } from '../../domain/errors.ts';
 import type { Answer } from '../../providers/text/answer.ts';
 import { CancelSignal } from '../../providers/text/cancel-signal.ts';
+import { type TranscriptionOptions, UNREPORTED_USAGE } from '../../text/canonical.ts';
 import type { JoinedChoices } from '../../text/join-choices.ts';
 import { describeOverflow, OVERFLOW_CODE } from '../../text/context-overflow.ts';
 import { Meter } from '../../text/meter.ts';
+import { SearchRounds } from '../../text/search-rounds.ts';
 import { UnsuitableAnswerError } from '../../text/structured-output.ts';
 import { AnswerTooLongError, SILENT, UpstreamError } from '../../text/upstream-errors.ts';
+import { secondsToHold } from '../../text/voice/transcription.ts';
 import type { AdmittedCall } from './admit.ts';
 import { affinityOf } from './affinity.ts';
 import type { ClientExchange } from './client-exchange.ts';
@@ -19,11 +22,13 @@ import {
   joinedChoices,
   planExchange,
   limitOutputTokens,
+  searchesAtUpstream,
   renderContextOf,
   type Exchange,
   type ReadRequest,
 } from './exchange.ts';
 import { createReply, type DrainAnswer, type Reply } from './reply.ts';
+import { MAX_SEARCH_ROUNDS, MAX_SEARCHING_MS, runSearches, TOKENS_PER_ROUND } from './run-searches.ts';
 import type { TextServices } from './services.ts';
 import { storingAnswer } from './store-answer.ts';
 
@@ -35,6 +40,10 @@ interface Progress {
   readonly others: Meter[];
   /** All calls of a request that takes several calls; null if it takes one. */
   joined: JoinedChoices | null;
+  /** The rounds of an answer whose searches the operator's service runs; null for others. */
+  rounds: SearchRounds | null;
+  /** Whether the prompt after the first search is held. */
+  maySearch: boolean;
   /** The route of the last attempt, if there was one. */
   route: TextRoute | null;
   /** The answer of the last attempt, once its head has arrived. */
@@ -66,6 +75,8 @@ export async function deliver(
     meter: new Meter(),
     others: [],
     joined: null,
+    rounds: null,
+    maySearch: false,
     route: null,
     answer: null,
     failed: [],
@@ -140,7 +151,13 @@ function watchCall(
 }
 
 /** Whether the answers of all calls are complete. */
-function isComplete({ meter, others, joined }: Pick<Progress, 'meter' | 'others' | 'joined'>): boolean {
+function isComplete({
+  meter,
+  others,
+  joined,
+  rounds,
+}: Pick<Progress, 'meter' | 'others' | 'joined' | 'rounds'>): boolean {
+  if (rounds !== null) return rounds.isComplete;
   return meter.finished && others.length + 1 === (joined?.count ?? 1) && others.every(({ finished }) => finished);
 }
 
@@ -157,6 +174,7 @@ async function callModel(
   watch: Watch,
   reply: Reply,
 ): Promise<void> {
+  if (call.needsSearchService) progress.maySearch = await call.hold.holdPrompt(call.maxInputTokens);
   const others: Promise<void>[] = [];
   const started = (): void => {
     if (progress.joined !== null) others.push(callOthers(progress.joined, call, services, progress, watch, reply));
@@ -170,6 +188,40 @@ async function callModel(
     if (others.length > 0) await Promise.all(others);
   }
   if (others.length > 0 && watch.signal.reason !== null) throw watch.signal.reason;
+  if (progress.rounds !== null) await continueRounds(progress.rounds, call, services, progress, watch, reply);
+}
+
+/** Searches as the model asks, and asks the model again, until its answer is complete or its client has left. */
+async function continueRounds(
+  rounds: SearchRounds,
+  ...[call, services, progress, watch, reply]: Parameters<typeof callModel>
+): Promise<void> {
+  const { hold, requestId, timedFromMs, maxInputTokens, model, read } = call;
+  const { webSearch } = read.request;
+  const { search, log } = services;
+  if (webSearch === undefined || search === null) return;
+  let searchesLeft = webSearch.maxCalls ?? 0;
+  while (rounds.wanted.length > 0 && !watch.isClientGone()) {
+    const { length } = rounds.wanted;
+    const signals = [watch.signal, watch.left];
+    const send = (pieces: readonly string[]): Promise<void> => reply.send(pieces);
+    const count = await runSearches(rounds, { search, log, requestId, webSearch, searchesLeft, signals, send });
+    lastMeter(progress).webSearches = count;
+    searchesLeft = Math.max(searchesLeft - length, 0);
+    if (watch.signal.reason !== null) throw watch.signal.reason;
+    const round = progress.others.length + 1;
+    const inTime = performance.now() - timedFromMs < MAX_SEARCHING_MS;
+    const nextPrompt = Math.min(maxInputTokens + round * TOKENS_PER_ROUND, model.maxInputTokens);
+    // The prompt of this round is held already, and that of the next only if the model may search once more.
+    rounds.maySearch = round < MAX_SEARCH_ROUNDS && searchesLeft > 0 && inTime && (await hold.holdPrompt(nextPrompt));
+    if (watch.isClientGone()) return;
+    progress.others.push(new Meter());
+    await callOnce(call, services, progress, watch, reply, round);
+  }
+}
+
+function lastMeter({ meter, others }: Progress): Meter {
+  return others.at(-1) ?? meter;
 }
 
 /** Calls of a request that run at once beside the first, so that one request does not use all slots of an upstream. */
@@ -215,27 +267,29 @@ function callOnce(
   return upstreams.call<TextRoute, Exchange>({
     requestId,
     body: read.body,
-    routes: choice === 0 || progress.route === null ? model.routes : [progress.route],
+    routes: choice === 0 || progress.joined === null || progress.route === null ? model.routes : [progress.route],
     account: caller.account.id,
     affinity: affinityOf(caller.account.id, read.body),
-    isCached: read.request.turns.some(({ role }) => role === 'assistant'),
+    isCached: choice > 0 || read.request.turns.some(({ role }) => role === 'assistant'),
     maxAnswerTokens: read.request.sampling.maxOutputTokens ?? null,
     streamed: read.request.stream,
     signal: watch.signal,
     left: watch.left,
     prepare: (route, apiKey) => {
       keepFailed(progress, choice === 0 ? progress.meter : progress.others[choice - 1]);
+      const isRound = choice === 0 || progress.rounds !== null;
+      // Tries no further upstream for a client that has disconnected.
+      if (isRound && watch.isClientGone()) throw new ClientGoneError('nothing-due');
       if (choice === 0) {
         progress.answer = null;
-        // Tries no further upstream for a client that has disconnected.
-        if (watch.isClientGone()) throw new ClientGoneError('nothing-due');
         progress.joined = joinedChoices(route, read.request);
+        progress.rounds = searchRoundsOf(bounded, route, progress.maySearch);
       }
-      const { joined } = progress;
-      const meter = new Meter(({ usage, countedOutputTokens }) =>
-        hold.charged({ usage, countedOutputTokens, choiceCount: choicesOf(joined) }),
-      );
-      const exchange = planExchange(bounded, route, apiKey, context, meter, joined && { calls: joined, choice });
+      const { joined, rounds } = progress;
+      const asked = rounds === null ? bounded : roundOf(bounded, rounds, progress, choice);
+      const meter = new Meter((consumption) => hold.charged({ ...consumption, choiceCount: choicesOf(joined) }));
+      const calls = rounds ?? joined;
+      const exchange = planExchange(asked, route, apiKey, context, meter, calls && { calls, choice });
       progress.route = route;
       if (choice === 0) progress.meter = meter;
       else progress.others[choice - 1] = meter;
@@ -249,6 +303,25 @@ function callOnce(
     },
     readOn: async () => readOn?.(),
   });
+}
+
+/** The rounds of an answer over a route whose upstream does not search itself. */
+function searchRoundsOf(
+  { format, request, model }: ReadRequest,
+  route: TextRoute,
+  maySearch: boolean,
+): SearchRounds | null {
+  if (request.webSearch === undefined || !('upstream' in format)) return null;
+  return searchesAtUpstream(format, request, route, model) ? null : new SearchRounds(request, maySearch);
+}
+
+/** The request of a round, with the output bound that earlier rounds have left. */
+function roundOf(read: ReadRequest, rounds: SearchRounds, { meter, others }: Progress, round: number): ReadRequest {
+  const { maxOutputTokens } = read.request.sampling;
+  const earlier = round === 0 ? [] : [meter, ...others.slice(0, round - 1)];
+  const used = earlier.reduce((sum, one) => sum + one.countOutputTokens(), 0);
+  const left = maxOutputTokens === undefined ? undefined : Math.max(maxOutputTokens - used, 1);
+  return { ...read, request: rounds.nextRequest(rounds.maySearch, left) };
 }
 
 /** Records the usage of a failed attempt once. */
@@ -303,7 +376,7 @@ class OverlongAnswerError extends ServiceError {
   constructor() {
     super(
       'bad_request',
-      'The answer is too long to deliver, but it is charged. Ask for fewer answers, fewer tokens or no log probabilities.',
+      'The answer is too long to deliver, but it is charged. Ask for fewer answers, fewer tokens or no log probabilities, or for audio with `stream: true`.',
     );
   }
 }
@@ -312,29 +385,36 @@ class OverlongAnswerError extends ServiceError {
 function mayCauseLongAnswer({ request, body }: ReadRequest): boolean {
   const { choiceCount = 1 } = request.sampling;
   const included = Array.isArray(body['include']) ? body['include'] : [];
-  return choiceCount > 1 || body['logprobs'] === true || Boolean(body['top_logprobs']) || included.length > 0;
+  return (
+    choiceCount > 1 ||
+    request.audioOutput !== undefined ||
+    body['logprobs'] === true ||
+    Boolean(body['top_logprobs']) ||
+    included.length > 0
+  );
 }
 
 function outcomeOf(
-  { timedFromMs }: AdmittedCall,
+  { timedFromMs, read }: AdmittedCall,
   progress: Progress,
   failure: Error | null,
   firstByteAtMs: number | null,
 ): TextOutcome {
-  const { meter, others, joined, route } = progress;
+  const { meter, others, joined, rounds, route } = progress;
   const choiceCount = choicesOf(joined);
   const ending = endOf(failure, meter, choiceCount);
   const isNamed = route !== null && isAttributed(progress, failure, ending, firstByteAtMs);
   const { status, errorCode } = endingOf(progress, failure);
-  const { usage, countedOutputTokens, audioSeconds } = countsOf(meter, ending);
+  // Genway knows the number of the searches that it ran.
+  const heldSearches = rounds === null ? read.request.webSearch?.maxCalls : undefined;
+  const { transcription } = read.request;
+  const counts = countsOf(meter, ending, { heldSearches, transcription });
   // The request's own row does not have the usage of such an answer.
   if (status === 'failed' || !isNamed) for (const failed of [meter, ...others]) keepFailed(progress, failed);
   const outcome = {
     status,
     errorCode,
-    usage,
-    countedOutputTokens,
-    audioSeconds,
+    ...counts,
     upstream: isNamed ? { provider: route.provider, format: route.format, model: route.model } : null,
     latencyMs: performance.now() - timedFromMs,
     firstByteMs: firstByteAtMs === null ? null : firstByteAtMs - timedFromMs,
@@ -344,9 +424,11 @@ function outcomeOf(
       choiceCount: failed.choiceCount,
     })),
   };
-  if (joined === null) return outcome;
-  const otherCalls = others.map((other) => ({
-    ...countsOf(other, endOf(failure, other, choiceCount)),
+  // A round that was never answered used nothing.
+  const made = rounds === null ? others : others.filter((other) => other.hasUsed || other.finished);
+  if (joined === null && made.length === 0) return outcome;
+  const otherCalls = made.map((other) => ({
+    ...countsOf(other, endOf(failure, other, choiceCount), { heldSearches, transcription }),
     choiceCount,
     isWhole: other.finished,
   }));
@@ -388,24 +470,44 @@ function endingOf(progress: Progress, failure: Error | null): Pick<TextOutcome, 
 /** More than any request may use: the hold limits the charge. */
 const MORE_THAN_ANY_HOLD = Number.MAX_SAFE_INTEGER;
 
+/** People speak about so many tokens. */
+const SPOKEN_TOKENS_PER_SECOND = 4;
+
+/** The seconds of a transcript that was not read to its end: those announced, unless its text shows that they were more. */
+function secondsHeard({ audio }: TranscriptionOptions, meter: Meter): number {
+  return Math.max(secondsToHold(audio), Math.ceil(meter.countSeenTokens() / SPOKEN_TOKENS_PER_SECOND));
+}
+
+/** @param known `heldSearches`: the searches that an upstream may have run, as held for */
 function countsOf(
   meter: Meter,
   ending: AbandonReason | null,
-): Pick<TextOutcome, 'usage' | 'countedOutputTokens' | 'audioSeconds'> {
+  {
+    heldSearches,
+    transcription,
+  }: { readonly heldSearches: number | undefined; readonly transcription: TranscriptionOptions | undefined },
+): Pick<TextOutcome, 'usage' | 'countedOutputTokens' | 'countedAudioTokens' | 'audioSeconds' | 'searchUnits'> {
+  const { searchUnits } = meter;
   const audioSeconds = Math.ceil(meter.audioSeconds);
-  const { usage, countedOutputTokens } = meter.consumption(meter.finished);
+  const { usage, countedOutputTokens, countedAudioTokens } = meter.consumption(meter.finished);
   // An upstream that has not finished may have generated anything by now, most of it hidden.
   if (ending === 'unfinished') {
-    return { usage, countedOutputTokens: MORE_THAN_ANY_HOLD, audioSeconds: MORE_THAN_ANY_HOLD };
+    const most = MORE_THAN_ANY_HOLD;
+    const seconds = transcription === undefined ? most : secondsHeard(transcription, meter);
+    const counted = { countedOutputTokens: most, countedAudioTokens: most, audioSeconds: seconds, searchUnits: most };
+    const searched = heldSearches === undefined ? usage : { ...(usage ?? UNREPORTED_USAGE), webSearches: heldSearches };
+    return { usage: searched, ...counted };
   }
   if (ending === 'cut') {
     return {
-      usage: usage && { ...usage, outputTotal: null },
+      usage: usage && { ...usage, outputTotal: null, audioOutput: null },
       countedOutputTokens: meter.countSeenTokens(),
+      countedAudioTokens,
       audioSeconds,
+      searchUnits,
     };
   }
-  return { usage, countedOutputTokens, audioSeconds };
+  return { usage, countedOutputTokens, countedAudioTokens, audioSeconds, searchUnits };
 }
 
 /** Failures of upstreams are already in the log, one line per attempt. */

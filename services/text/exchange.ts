@@ -1,10 +1,18 @@
 /** One request over one route, and its answer: passed through, or converted. */
-import type { TextModel, TextRoute } from '../../catalogue/types.ts';
+import { speaks, type TextModel, type TextRoute } from '../../catalogue/types.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import { COMPRESSED_BYTES_PER_SECOND } from '../../domain/speech-format.ts';
+import { bytesPerSecond, USUAL_PCM } from '../../domain/wav.ts';
 import type { PreparedRequest } from '../../providers/text/attempt.ts';
 import { parseAnswer } from '../../text/answer-json.ts';
 import { callIdReplacements } from '../../text/call-ids.ts';
-import type { SpeechOptions, TextRequest, TranscriptionOptions } from '../../text/canonical.ts';
+import type {
+  AudioOutput,
+  RerankOptions,
+  SpeechOptions,
+  TextRequest,
+  TranscriptionOptions,
+} from '../../text/canonical.ts';
 import { buildEmbeddingsRequest } from '../../text/embeddings/index.ts';
 import { streamVectors } from '../../text/embeddings/read-answer.ts';
 import {
@@ -16,12 +24,14 @@ import {
   stopSequencesToCut,
 } from '../../text/convert.ts';
 import { FORMATS } from '../../text/formats.ts';
-import { planForwarding } from '../../text/forward.ts';
+import { type Forwarding, planForwarding } from '../../text/forward.ts';
 import { type Frame, framePieces, splitFrames } from '../../text/frames.ts';
 import { inArray } from '../../text/generate-content/array-stream.ts';
 import { type JoinedChoice, JoinedChoices } from '../../text/join-choices.ts';
 import { writeJson, type WrittenJson } from '../../text/json/write.ts';
 import type { Meter } from '../../text/meter.ts';
+import { buildRerankRequest } from '../../text/rerank/index.ts';
+import { readRanking } from '../../text/rerank/read-answer.ts';
 import { runStage, type Stage } from '../../text/stage.ts';
 import { adaptBody, namesForClient } from '../../text/route-fields.ts';
 import { buildSpeechRequest } from '../../text/voice/speech.ts';
@@ -38,6 +48,7 @@ import type {
   WireFormat,
 } from '../../text/wire-format.ts';
 import { EVENT_STREAM_TYPE, type Piece } from './client-stream.ts';
+import { maxSearches } from './bound-input.ts';
 import { estimateInputTokens } from './estimate-tokens.ts';
 
 export interface Exchange extends PreparedRequest {
@@ -74,7 +85,10 @@ export interface ReadRequest {
   readonly format: WireFormat | SingleFormat;
   readonly body: JsonObject;
   readonly request: TextRequest;
-  readonly model: Pick<TextModel, 'reasoning' | 'compatibility' | 'outputTokenLimit'>;
+  readonly model: Pick<
+    TextModel,
+    'reasoning' | 'compatibility' | 'outputTokenLimit' | 'maxInputTokens' | 'pricing' | 'webSearch'
+  >;
   /** Whether a stream is sent as items of a JSON array instead of server-sent events. */
   readonly streamsArray: boolean;
 }
@@ -130,32 +144,22 @@ export function planExchange(
   joined: JoinedChoice | null,
 ): Exchange {
   const upstream = FORMATS[route.format];
-  const { maxTokensField, chatFields, structuredOutput, checkOutput, autoCache } = route;
-  const { reasoning: reasons, compatibility, outputTokenLimit } = model;
-  const options = {
-    model: route.model,
-    apiKey,
-    origin: `${route.provider} ${route.format}`,
-    reasons,
-    compatibility,
-    maxTokensField,
-    chatFields,
-    structuredOutput,
-    checkOutput,
-    autoCache,
-  };
+  const options = optionsOf(route, model, apiKey);
   if (!('upstream' in format)) {
-    const { speech, transcription } = request;
-    if (speech !== undefined) return planSpeech(speech, route, options, meter, outputTokenLimit > 0);
+    const { speech, transcription, rerank } = request;
+    if (speech !== undefined) return planSpeech(speech, route, options, meter, model.outputTokenLimit > 0);
     if (transcription !== undefined) return planTranscription(transcription, request.stream, route, options, meter);
+    if (rerank !== undefined) return planRerank(request, rerank, model, options, meter);
     return planEmbeddings(request, options, meter);
   }
+  if (request.audioOutput !== undefined) meter.audioBytesPerSecond = pieceRateOf(request.audioOutput, route);
   const adapted = (upstreamRequest: UpstreamRequest): UpstreamRequest & { readonly unused: readonly string[] } => {
     const { body: sent, unused } = adaptBody(upstreamRequest.body, route);
     return { ...upstreamRequest, body: sent, unused: namesForClient(format, FORMATS[route.format], unused) };
   };
-  if (isPassedOn(format, request, route, model)) {
-    const forwarding = planForwarding(format.upstream, body, request, options, meter);
+  const searches = searchesAtUpstream(format, request, route, model);
+  if (joined === null && (searches || isPassedOn(format, request, route, model))) {
+    const forwarding = planPassage(format, { body, request }, route, options, meter, searches);
     const upstreamRequest = adapted(forwarding.upstreamRequest);
     return {
       meter,
@@ -168,7 +172,7 @@ export function planExchange(
       },
       splitStream: splitFrames,
       readStream: () => (streamsArray ? inArray(forwarding.forwardStream()) : forwarding.forwardStream()),
-      unexpected: unexpectedAnswer(planUnexpectedAnswer(format, request, options, meter), context, streamsArray),
+      unexpected: unexpectedAnswer(() => planUnexpectedAnswer(format, request, options, meter), context, streamsArray),
     };
   }
   const conversion = planConversion(format, upstream, request, options, meter, joined);
@@ -187,19 +191,60 @@ export function planExchange(
     },
     splitStream: splitFrames,
     readStream: () => conversion.convertStream(context, streamsArray ? inArray : undefined),
-    unexpected: unexpectedAnswer(conversion, context, streamsArray),
+    unexpected: unexpectedAnswer(() => conversion, context, streamsArray),
   };
 }
 
+function optionsOf(route: TextRoute, model: ReadRequest['model'], apiKey: string): UpstreamOptions {
+  const { maxTokensField, chatFields, structuredOutput, checkOutput, autoCache } = route;
+  const { reasoning: reasons, compatibility } = model;
+  return {
+    model: route.model,
+    apiKey,
+    origin: `${route.provider} ${route.format}`,
+    reasons,
+    compatibility,
+    maxTokensField,
+    chatFields,
+    structuredOutput,
+    checkOutput,
+    autoCache,
+    speaks: speaks(route),
+  };
+}
+
+/** The bytes of a second of the upstream's audio. The native format has samples only. */
+function pieceRateOf({ format: audioFormat }: AudioOutput, { format }: TextRoute): number {
+  const isUncompressed = format === 'generate-content' || audioFormat === 'wav' || audioFormat === 'pcm16';
+  return isUncompressed ? bytesPerSecond(USUAL_PCM) : COMPRESSED_BYTES_PER_SECOND;
+}
+
+/** @param searches whether the upstream searches the web, which chat-completions upstreams do not report */
+function planPassage(
+  format: WireFormat,
+  { body, request }: Pick<ReadRequest, 'body' | 'request'>,
+  route: TextRoute,
+  options: UpstreamOptions,
+  meter: Meter,
+  searches: boolean,
+): Forwarding {
+  if (!searches) return planForwarding(format.upstream, body, request, options, meter);
+  if (format.name === 'chat-completions') meter.assumedWebSearches = 1;
+  const isRenamed = format.name !== 'responses' && request.model !== route.model;
+  const searching = { ...options, maxWebSearches: request.webSearch?.maxCalls };
+  return planForwarding(format.upstream, body, request, searching, meter, isRenamed ? request.model : undefined);
+}
+
+/** @param plan called for the few answers that are unexpected */
 function unexpectedAnswer(
-  conversion: AnswerConversion,
+  plan: () => AnswerConversion,
   context: RenderContext,
   streamsArray: boolean,
 ): UnexpectedAnswer {
   return {
     streamResult: async (bytes) =>
-      conversion.streamResult(await parseAnswer(bytes), context, streamsArray ? inArray : undefined),
-    collectStream: () => conversion.collectStream(context),
+      plan().streamResult(await parseAnswer(bytes), context, streamsArray ? inArray : undefined),
+    collectStream: () => plan().collectStream(context),
   };
 }
 
@@ -218,6 +263,31 @@ function planEmbeddings({ model, embeddings }: TextRequest, options: UpstreamOpt
   };
 }
 
+function planRerank(
+  request: TextRequest,
+  rerank: RerankOptions,
+  { pricing, maxInputTokens }: ReadRequest['model'],
+  options: UpstreamOptions,
+  meter: Meter,
+): Exchange {
+  const counts = {
+    hasTokens: maxInputTokens > 0,
+    maxSearches: pricing.rates.searchUnit === 0n ? null : maxSearches(rerank),
+  };
+  return {
+    meter,
+    unusedFields: findFieldsUnusedWhenForwarded(request),
+    upstreamRequest: buildRerankRequest(rerank, options),
+    readResult: async (bytes) =>
+      writeJson(readRanking(await parseAnswer(bytes), { model: request.model, rerank }, counts, meter)),
+    splitStream: splitFrames,
+    readStream: () => {
+      throw new Error('ranked documents are not streamed');
+    },
+    unexpected: null,
+  };
+}
+
 /** @param reportsTokens whether the price depends on tokens, which upstreams report only in events */
 function planSpeech(
   speech: SpeechOptions,
@@ -227,10 +297,12 @@ function planSpeech(
   reportsTokens: boolean,
 ): Exchange {
   const readStream = (): Stage<Frame, Piece> => readSpeech(speech, meter);
+  const upstreamRequest = buildSpeechRequest(speech, route, options, reportsTokens);
+  const { body, unused } = adaptBody(upstreamRequest.body, route);
   return {
     meter,
-    unusedFields: [],
-    upstreamRequest: buildSpeechRequest(speech, route, options, reportsTokens),
+    unusedFields: unused,
+    upstreamRequest: { ...upstreamRequest, body },
     readResult: async () => null,
     splitStream: splitSpeech,
     readStream,
@@ -275,13 +347,31 @@ function isPassedOn(
   route: TextRoute,
   { reasoning }: Pick<TextModel, 'reasoning'>,
 ): boolean {
+  if (!canPassOn(format, request, route)) return false;
+  if (format.name === 'responses') return true;
+  if (reasoning && request.reasoningDisplay === 'none') return false;
+  return request.model === route.model;
+}
+
+/** Whether the upstream accepts the client's own request, and nothing of its answer but the model's name needs conversion. */
+function canPassOn(format: WireFormat, request: TextRequest, route: TextRoute): boolean {
   const { name } = format;
-  const { model, turns, functions, hasVendorTools = false } = request;
+  const { turns, functions, hasVendorTools = false } = request;
   if (name !== route.format || functions !== undefined || hasVendorTools) return false;
   if (isOutputConverted(request, route)) return false;
   if (boundToCut(format, request) !== null) return false;
   if (name === 'responses') return true;
-  if (reasoning && request.reasoningDisplay === 'none') return false;
   if (stopSequencesToCut(format, format, request).length > 0) return false;
-  return model === route.model && (name === 'generate-content' || callIdReplacements(turns).size === 0);
+  return name === 'generate-content' || callIdReplacements(turns).size === 0;
+}
+
+/** Whether the upstream of a route searches the web itself for a request of its own format. */
+export function searchesAtUpstream(
+  format: WireFormat,
+  request: TextRequest,
+  route: TextRoute,
+  { webSearch }: Pick<TextModel, 'webSearch'>,
+): boolean {
+  if (request.webSearch === undefined || webSearch === undefined || route.serverTools === false) return false;
+  return canPassOn(format, request, route);
 }

@@ -28,6 +28,8 @@ export interface Reply {
    * be called again with another upstream's answer. It may read the answers to several calls at the same time.
    */
   start(answer: Answer, exchange: Exchange): Promise<DrainAnswer>;
+  /** Sends parts of the answer that come from no upstream, if the client streams. */
+  send(pieces: readonly Piece[]): Promise<void>;
   /** Ends the reply properly. */
   finish(): void;
   /** Ends the reply with an error: as an error body, an error event, or a broken connection. */
@@ -109,6 +111,8 @@ class WholeReply implements Reply {
     return READ_WHOLE;
   }
 
+  async send(): Promise<void> {}
+
   finish(): void {
     const { context } = this.#call;
     const { res } = context;
@@ -147,6 +151,8 @@ export class BufferedReply implements Reply {
     this.firstByteAtMs = performance.now();
     return READ_WHOLE;
   }
+
+  async send(): Promise<void> {}
 
   finish(): void {}
 
@@ -191,7 +197,7 @@ class StreamedReply implements Reply {
     if (unexpected !== null && !answer.isEventStream && (await answer.startsWithJson())) {
       meter.heard = true;
       const pieces = await unexpected.streamResult(await answer.readAll(MAX_RESULT_BYTES));
-      return () => this.#send(pieces);
+      return () => this.send(pieces);
     }
     const reading = new StreamReading(exchange);
     const hasStarted = (): boolean => meter.hasStarted && reading.heldLength > 0;
@@ -205,10 +211,10 @@ class StreamedReply implements Reply {
   }
 
   async #readOn(answer: Answer, reading: StreamReading): Promise<void> {
-    await this.#send(reading.takeHeld());
+    await this.send(reading.takeHeld());
     while (!reading.hasEnded) {
       await reading.read(answer);
-      await this.#send(reading.takeHeld());
+      await this.send(reading.takeHeld());
     }
     if (reading.failure !== null) throw reading.failure.error;
   }
@@ -234,7 +240,7 @@ class StreamedReply implements Reply {
     this.#stream?.breakOff();
   }
 
-  async #send(pieces: readonly Piece[]): Promise<void> {
+  async send(pieces: readonly Piece[]): Promise<void> {
     const stream = this.#stream;
     if (pieces.length === 0 || stream === null || stream.isGone) return;
     this.firstByteAtMs ??= performance.now();

@@ -2,9 +2,10 @@
 import type { Logger } from 'pino';
 import type { Catalogue } from '../../catalogue/types.ts';
 import type { Clock } from '../../db/database-clock.ts';
+import type { SearchService } from '../../providers/search/search-service.ts';
 import type { TextUpstreams } from '../../providers/text/text-upstreams.ts';
 import type { FindPrices } from '../money/customer-prices.ts';
-import type { FindBudget } from '../money/end-user-budgets.ts';
+import type { FindBudgets } from '../money/budgets.ts';
 import type { ResponseStore } from './stored-responses.ts';
 import type { TextBilling } from '../../db/text-money/billing.ts';
 
@@ -15,9 +16,11 @@ export interface TextServices {
   /** Throws ServiceError `processing_unavailable` for a model that operators have disabled. */
   readonly assertEnabled: (model: string) => void;
   readonly findPrices: FindPrices;
-  readonly findBudget: FindBudget;
+  readonly findBudgets: FindBudgets;
   readonly billing: TextBilling;
   readonly responses: ResponseStore;
+  /** The operator's service for searches of the web; null for none. */
+  readonly search: SearchService | null;
   /** Whether an account has any credit left. */
   readonly hasCredit: (accountId: string) => Promise<boolean>;
   /** The clock for the dates of requests. */

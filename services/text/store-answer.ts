@@ -1,4 +1,5 @@
 /** Stores the answer of an exchange in the responses format, before the client gets its end. */
+import { bufferOf } from '../../domain/body-bytes.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import { RESPONSES } from '../../domain/policy.ts';
 import { parseJson } from '../../text/json/parse.ts';
@@ -77,9 +78,7 @@ function takeEnd(take: (pieces: readonly Piece[]) => void): Stage<Piece, Piece> 
 }
 
 function mentions(piece: Piece, type: string): boolean {
-  return typeof piece === 'string'
-    ? piece.includes(type)
-    : Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength).includes(type);
+  return typeof piece === 'string' ? piece.includes(type) : bufferOf(piece).includes(type);
 }
 
 async function storeStream(pieces: readonly Piece[], store: StoreResponse): Promise<void> {

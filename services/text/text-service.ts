@@ -5,15 +5,16 @@ import { retryOnLostConnection } from '../../db/connections.ts';
 import type { Database } from '../../db/database.ts';
 import { hasCredit } from '../../db/queries/accounts.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
+import type { TextHold } from '../../db/text-money/billing.ts';
 import type { RequestFormatName } from '../../domain/wire-format-name.ts';
 import { createFindPrices } from '../money/customer-prices.ts';
-import { createFindBudget } from '../money/end-user-budgets.ts';
+import { createFindBudgets } from '../money/budgets.ts';
 import { admit, type IncomingTextRequest } from './admit.ts';
 import { checkEarly } from './check-early.ts';
 import { type CountRequest, countInput, type InputTokens } from './count-input.ts';
 import { deliver } from './deliver.ts';
 import { trackDepartedClients } from './departed-clients.ts';
-import { BufferedReply } from './reply.ts';
+import { BufferedReply, type Reply } from './reply.ts';
 import type { TextServices } from './services.ts';
 import type { ResponseStore } from './stored-responses.ts';
 import type { Encryption } from '../../db/encryption.ts';
@@ -21,6 +22,11 @@ import { createRealtimeService, type RealtimeService } from '../realtime/realtim
 
 /** If recording a charge takes longer, the answer does not wait for it. */
 const MAX_RECORDING_MS = 2_000;
+
+/** The parts that replace those of the process. */
+export interface TextDetour extends Pick<TextServices, 'billing' | 'clock'> {
+  readonly call: TextServices['upstreams']['call'];
+}
 
 export interface TextService {
   /**
@@ -36,6 +42,20 @@ export interface TextService {
    * @throws ServiceError for every reason not to call the model, and for every failure
    */
   answer(incoming: IncomingTextRequest): Promise<string>;
+  /**
+   * Answers a request without a client.
+   *
+   * @param reply gets the answer, or the error
+   * @param holdOf the hold that is settled, around that of the request
+   * @returns when the charge is recorded
+   * @throws ServiceError for every reason not to call the model
+   */
+  answerInto(incoming: IncomingTextRequest, reply: Reply, holdOf: (hold: TextHold) => TextHold): Promise<void>;
+  /** Answers requests whose upstream answers by other means than a request, and whose money is held elsewhere. */
+  over(parts: TextDetour): Pick<TextService, 'answerInto'>;
+  /** The current catalogue. */
+  catalogue(): Catalogue;
+  readonly useBatches: TextServices['upstreams']['useBatches'];
   /**
    * Checks a request whose file is still arriving.
    *
@@ -57,7 +77,10 @@ export interface TextService {
 }
 
 /** The dependencies that the process provides. The other services of text read its database. */
-export interface GivenTextServices extends Omit<TextServices, 'catalogue' | 'findPrices' | 'findBudget' | 'hasCredit'> {
+export interface GivenTextServices extends Omit<
+  TextServices,
+  'catalogue' | 'findPrices' | 'findBudgets' | 'hasCredit'
+> {
   readonly database: Database;
   readonly catalogue: () => Catalogue;
   /** Encrypts the settings of client secrets. */
@@ -71,7 +94,7 @@ export function createTextService({ database, catalogue, encryption, ...given }:
       return catalogue();
     },
     findPrices: createFindPrices(database),
-    findBudget: createFindBudget(database),
+    findBudgets: createFindBudgets(database),
     hasCredit: (accountId) => retryOnLostConnection(() => hasCredit(database, accountId)),
   };
   return createTextServiceOf(services, createRealtimeService({ database, encryption, text: services }));
@@ -91,6 +114,17 @@ export function createTextServiceOf(services: TextServices, realtime: RealtimeSe
       // A page that shows the answer also shows its cost.
       await Promise.race([recorded, sleep(MAX_RECORDING_MS, undefined, { ref: false })]);
       return reply.take();
+    },
+    answerInto: async (incoming, reply, holdOf) => {
+      const call = await admit(incoming, services);
+      const { recorded } = await deliver({ ...call, hold: holdOf(call.hold) }, services, departedClients, reply);
+      await recorded;
+    },
+    catalogue: () => services.catalogue,
+    useBatches: (address, use) => services.upstreams.useBatches(address, use),
+    over: ({ billing, clock, call }) => {
+      const upstreams = { ...services.upstreams, call };
+      return createTextServiceOf({ ...services, billing, clock, upstreams, assertEnabled: () => {} }, realtime);
     },
     check: (format, modelId, caller) => checkEarly(format, modelId, caller, services),
     responses: services.responses,

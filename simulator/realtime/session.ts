@@ -23,6 +23,7 @@ export interface FinishedResponse {
 const SESSION_SECONDS = 3_600;
 const AUDIO_MS_PER_PIECE = 200;
 const MS_PER_INPUT_TOKEN = 100;
+const TRANSCRIPT_TOKENS = 4;
 /** One of so many output tokens of speech is text, its transcript. */
 const TOKENS_PER_TEXT_TOKEN = 5;
 
@@ -31,22 +32,27 @@ interface ActiveResponse {
   readonly cancelled: AbortController;
 }
 
+type ReportFinished = (response: FinishedResponse) => void;
+
 /** @param finished called for each response that ended */
-export function startSession(socket: WebSocket, model: string, finished: (response: FinishedResponse) => void): void {
-  new SimulatedSession(socket, model, finished).start();
+export function startSession(socket: WebSocket, model: string, finished: ReportFinished): void {
+  const session = new SimulatedSession(model, {}, finished);
+  session.join(socket);
+  socket.on('close', () => session.cancel());
 }
 
-class SimulatedSession {
-  readonly #socket: WebSocket;
+/** A session with any number of connections, which all get its events and control it. */
+export class SimulatedSession {
+  readonly #sockets = new Set<WebSocket>();
   readonly #model: string;
-  readonly #finished: (response: FinishedResponse) => void;
+  readonly #finished: ReportFinished;
   readonly #items: Fields[] = [];
   readonly #voice = new VoiceActivity();
   #session: Fields;
   #active: ActiveResponse | null = null;
 
-  constructor(socket: WebSocket, model: string, finished: (response: FinishedResponse) => void) {
-    this.#socket = socket;
+  /** @param settings the settings that the session starts with */
+  constructor(model: string, settings: Fields, finished: ReportFinished) {
     this.#model = model;
     this.#finished = finished;
     this.#session = {
@@ -69,16 +75,38 @@ class SimulatedSession {
       },
       expires_at: Math.floor(Date.now() / 1000) + SESSION_SECONDS,
     };
+    this.#change(settings);
   }
 
-  start(): void {
-    this.#socket.on('message', (data: Buffer) => this.#receive(data.toString()));
-    this.#socket.on('close', () => this.#active?.cancelled.abort());
-    this.#send('session.created', { session: this.#session });
+  join(socket: WebSocket): void {
+    this.#sockets.add(socket);
+    socket.on('message', (data: Buffer) => this.#receive(data.toString()));
+    socket.on('close', () => this.#sockets.delete(socket));
+    socket.send(render('session.created', { session: this.#session }));
+  }
+
+  /** Cancels the response in progress. */
+  cancel(): void {
+    this.#active?.cancelled.abort();
+  }
+
+  /** Closes all connections. */
+  end(): void {
+    this.cancel();
+    for (const socket of this.#sockets) socket.close(1000);
+  }
+
+  /** Breaks off all connections. */
+  #breakOff(): void {
+    for (const socket of this.#sockets) socket.terminate();
   }
 
   #send(type: string, fields: Fields): void {
-    this.#socket.send(JSON.stringify({ type, event_id: newId('event_'), ...fields }));
+    this.#sendText(render(type, fields));
+  }
+
+  #sendText(text: string): void {
+    for (const socket of this.#sockets) socket.send(text);
   }
 
   #refuse(message: string, code: string, eventId: unknown): void {
@@ -106,7 +134,7 @@ class SimulatedSession {
         this.#voice.clear();
         return this.#send('input_audio_buffer.cleared', {});
       case 'conversation.item.create':
-        return this.#addItem(isFields(event['item']) ? event['item'] : {});
+        return this.#createItem(isFields(event['item']) ? event['item'] : {}, eventId);
       case 'conversation.item.delete':
         return this.#send('conversation.item.deleted', { item_id: event['item_id'] });
       case 'conversation.item.truncate':
@@ -128,12 +156,15 @@ class SimulatedSession {
   }
 
   #update({ session: given }: Fields): void {
-    const changes = isFields(given) ? given : {};
+    this.#change(isFields(given) ? given : {});
+    this.#send('session.updated', { session: this.#session });
+  }
+
+  #change(changes: Fields): void {
     const audio = isFields(changes['audio']) ? changes['audio'] : {};
     const before = isFields(this.#session['audio']) ? this.#session['audio'] : {};
     const merged = (part: string): Fields => ({ ...Object(before[part]), ...Object(audio[part]) });
     this.#session = { ...this.#session, ...changes, audio: { input: merged('input'), output: merged('output') } };
-    this.#send('session.updated', { session: this.#session });
   }
 
   get #turnDetection(): Fields | null {
@@ -167,6 +198,40 @@ class SimulatedSession {
       role: 'user',
       content: [{ type: 'input_audio', transcript: `${heardMs} ms of speech`, heard_ms: heardMs }],
     });
+    this.#transcribe(itemId, heardMs);
+  }
+
+  /** Models with `mini` in their names report tokens, others seconds, as those of recordings do. */
+  #transcribe(itemId: string, heardMs: number): void {
+    const { audio } = this.#session;
+    const input = isFields(audio) && isFields(audio['input']) ? audio['input'] : {};
+    const { transcription } = input;
+    if (!isFields(transcription)) return;
+    const model = textAt(transcription, 'model');
+    const audioTokens = Math.ceil(heardMs / MS_PER_INPUT_TOKEN);
+    const usage = model.includes('mini')
+      ? {
+          type: 'tokens',
+          total_tokens: audioTokens + TRANSCRIPT_TOKENS,
+          input_tokens: audioTokens,
+          input_token_details: { text_tokens: 0, audio_tokens: audioTokens },
+          output_tokens: TRANSCRIPT_TOKENS,
+        }
+      : { type: 'duration', seconds: heardMs / 1000 };
+    this.#send('conversation.item.input_audio_transcription.completed', {
+      item_id: itemId,
+      content_index: 0,
+      transcript: `${heardMs} ms of speech`,
+      usage,
+    });
+  }
+
+  /** Refuses the result of a call that is not in the conversation. */
+  #createItem(item: Fields, eventId: unknown): void {
+    const { type, call_id: callId } = item;
+    const isKnown = this.#items.some((one) => one['type'] === 'function_call' && one['call_id'] === callId);
+    if (type !== 'function_call_output' || isKnown) return this.#addItem(item);
+    this.#refuse(`Tool call ID '${String(callId)}' not found in conversation.`, 'invalid_tool_call_id', eventId);
   }
 
   #addItem(given: Fields): void {
@@ -186,7 +251,7 @@ class SimulatedSession {
     }
     const active = { id: newId('resp_'), cancelled: new AbortController() };
     this.#active = active;
-    void this.#respond(active, { ...this.#session, ...settings }, settings).catch(() => this.#socket.terminate());
+    void this.#respond(active, { ...this.#session, ...settings }, settings).catch(() => this.#breakOff());
   }
 
   async #respond({ id, cancelled }: ActiveResponse, settings: Fields, given: Fields): Promise<void> {
@@ -215,31 +280,41 @@ class SimulatedSession {
     if (script.faults.failure !== null) {
       return done('failed', [], { type: 'failed', error: { type: 'server_error', code: 'server_error' } }, false);
     }
-    const output = await this.#sendOutput(id, script, isSpoken(settings), cancelled.signal);
+    const keep = (item: Fields): void => {
+      if (!isOutOfBand) this.#items.push(item);
+    };
+    const output = await this.#sendOutput(id, script, isSpoken(settings), { signal: cancelled.signal, keep });
     if (output === null) return;
     if (cancelled.signal.aborted) return done('cancelled', output, { type: 'cancelled', reason: 'turn_detected' });
-    if (!isOutOfBand) this.#items.push(...output);
     if (script.finish.reason === 'length') {
       return done('incomplete', output, { type: 'incomplete', reason: 'max_output_tokens' });
     }
     done('completed', output, null);
   }
 
-  /** @returns null if the connection was broken off */
+  /**
+   * @param keep adds an item to the conversation before the client gets it, since the client may answer a call at once
+   * @returns null if the connection was broken off
+   */
   async #sendOutput(
     responseId: string,
     { text, calls, faults }: Script,
     spoken: boolean,
-    signal: AbortSignal,
+    { signal, keep }: { readonly signal: AbortSignal; readonly keep: (item: Fields) => void },
   ): Promise<readonly Fields[] | null> {
     const output: Fields[] = [];
+    const finish = (item: Fields): Fields => {
+      output.push(item);
+      keep(item);
+      return item;
+    };
     let chunks = 0;
     const pace = async (): Promise<boolean> => {
       if (faults.dropAfter !== null && chunks >= faults.dropAfter) {
-        this.#socket.terminate();
+        this.#breakOff();
         return false;
       }
-      if (faults.malformedAfter === chunks) this.#socket.send('{"type":');
+      if (faults.malformedAfter === chunks) this.#sendText('{"type":');
       chunks += 1;
       if (faults.chunkMs > 0) await sleep(faults.chunkMs, undefined, { signal }).catch(() => undefined);
       return true;
@@ -264,11 +339,11 @@ class SimulatedSession {
       } else this.#send('response.output_text.done', { ...at, text: whole });
       const part = spoken ? { type: 'output_audio', transcript: whole } : { type: 'output_text', text: whole };
       this.#send('response.content_part.done', { ...at, part });
-      const finished = { ...item, status: 'completed', content: [part] };
+      const finished = finish({ ...item, status: 'completed', content: [part] });
       this.#send('response.output_item.done', { ...at, item: finished });
-      output.push(finished);
     }
     for (const call of calls) {
+      if (signal.aborted) break;
       const callId = newId('call_');
       const item = {
         id: newId('item_'),
@@ -283,13 +358,16 @@ class SimulatedSession {
         if (!(await pace())) return null;
         this.#send('response.function_call_arguments.delta', { ...at, delta });
       }
+      const finished = finish({ ...item, status: 'completed', arguments: call.arguments });
       this.#send('response.function_call_arguments.done', { ...at, name: call.name, arguments: call.arguments });
-      const finished = { ...item, status: 'completed', arguments: call.arguments };
       this.#send('response.output_item.done', { ...at, item: finished });
-      output.push(finished);
     }
     return (await pace()) ? output : null;
   }
+}
+
+function render(type: string, fields: Fields): string {
+  return JSON.stringify({ type, event_id: newId('event_'), ...fields });
 }
 
 function isSpoken({ output_modalities: modalities }: Fields): boolean {

@@ -8,6 +8,8 @@ interface TextEntry {
   readonly text: string;
   /** The number of images and other files beside the text. */
   readonly mediaCount: number;
+  /** The part of them that is audio; 0 by default. */
+  readonly audioCount?: number;
 }
 
 export interface CallEntry {
@@ -45,6 +47,8 @@ export interface Conversation {
   readonly entries: readonly Entry[];
   readonly tools: readonly OfferedTool[];
   readonly toolChoice: ToolChoice;
+  /** The most searches of the web that the vendor may run itself; 0 by default. */
+  readonly maxSearches?: number;
   /** Whether one answer may call several tools. */
   readonly parallelCalls: boolean;
   /** Reasoning counts too; undefined for no limit. */
@@ -56,6 +60,8 @@ export interface Conversation {
   readonly answerSchema: unknown;
   /** Whether the answer is a text of the schema instead of JSON. */
   readonly answersInText?: boolean;
+  /** Whether the answer is spoken. */
+  readonly isSpoken?: boolean;
   /** The requested number of answers. */
   readonly choiceCount: number;
 }

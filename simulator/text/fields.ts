@@ -17,14 +17,25 @@ const MEDIA_FIELDS = [
 ] as const;
 
 /** Reads a message's content: a string, or a list of strings and of parts with a `text` or with some kind of file. */
-export function readContent(content: unknown): { readonly text: string; readonly mediaCount: number } {
-  if (typeof content === 'string') return { text: content, mediaCount: 0 };
+export function readContent(content: unknown): {
+  readonly text: string;
+  readonly mediaCount: number;
+  readonly audioCount: number;
+} {
+  if (typeof content === 'string') return { text: content, mediaCount: 0, audioCount: 0 };
   const parts = listOf(content);
   return {
     text: parts.flatMap(textOfPart).join('\n'),
     mediaCount: parts.filter((part) => isObject(part) && MEDIA_FIELDS.some((field) => part[field] !== undefined))
       .length,
+    audioCount: parts.filter(isAudio).length,
   };
+}
+
+function isAudio(part: unknown): boolean {
+  const { input_audio: audio, inlineData, inline_data: data = inlineData } = objectOf(part);
+  const { mimeType, mime_type: type = mimeType } = objectOf(data);
+  return audio !== undefined || stringOf(type).startsWith('audio/');
 }
 
 function textOfPart(part: unknown): string[] {

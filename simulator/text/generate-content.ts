@@ -1,11 +1,13 @@
 /** The native format: https://ai.google.dev/api/generate-content */
 import type { SimulatorRequest } from '../router.ts';
 import { isObject } from '../../domain/json.ts';
+import { tone } from '../realtime/tone.ts';
 import type { Conversation, Entry, OfferedTool, ToolChoice } from './conversation.ts';
 import { badRequest, RETRY_AFTER_SECONDS, TextFailure, type FailureKind } from './failure.ts';
 import { type Fields, listOf, numberOf, objectOf, readContent, stringOf, stringsOf } from './fields.ts';
 import { newId, streamBlocks, type Block, type StreamedAnswer, type SimulatedFormat } from './format.ts';
-import type { Finish, Script, ScriptedCall, Usage } from './script.ts';
+import { type Finish, PIECE_MS, type Script, type ScriptedCall, type Usage } from './script.ts';
+import { pagesFor } from './searches.ts';
 
 const STREAMING_PATH = '/v1beta/models/{model}:streamGenerateContent';
 const MAX_CANDIDATES = 8;
@@ -140,6 +142,9 @@ function readConversation(body: Fields, { url, parameters }: SimulatorRequest): 
       ...contents.flatMap((content) => readTurn(objectOf(content))),
     ],
     tools: functions.flatMap((tool) => readTool(objectOf(tool))),
+    maxSearches: listOf(body['tools']).some((tool) => isObject(field(objectOf(tool), 'googleSearch')))
+      ? Number.POSITIVE_INFINITY
+      : 0,
     toolChoice: readToolChoice(objectOf(field(objectOf(field(body, 'toolConfig')), 'functionCallingConfig'))),
     parallelCalls: true,
     maxOutputTokens: numberOf(field(config, 'maxOutputTokens')),
@@ -147,8 +152,13 @@ function readConversation(body: Fields, { url, parameters }: SimulatorRequest): 
     reasoningAllowed: field(objectOf(field(config, 'thinkingConfig')), 'thinkingBudget') !== 0,
     answerSchema: readAnswerSchema(config),
     answersInText: field(config, 'responseMimeType') === ENUM_TYPE,
+    isSpoken: speaks(config),
     choiceCount: Math.min(numberOf(field(config, 'candidateCount')) ?? 1, MAX_CANDIDATES),
   };
+}
+
+function speaks(config: Fields): boolean {
+  return stringsOf(field(config, 'responseModalities')).includes('AUDIO');
 }
 
 /** One of the texts of a schema. */
@@ -235,35 +245,43 @@ class Renderer {
   /** Thoughts are shown only on request. */
   readonly #showsThoughts: boolean;
   readonly #responseId = newId('');
+  readonly #isSpoken: boolean;
 
-  constructor({ model, choiceCount }: Conversation, showsThoughts: boolean) {
+  constructor({ model, choiceCount, isSpoken }: Conversation, showsThoughts: boolean) {
+    this.#isSpoken = isSpoken === true;
     this.#model = model;
     this.#choiceCount = choiceCount;
     this.#showsThoughts = showsThoughts;
   }
 
-  whole({ reasoning, text, calls, finish, usage }: Script): object {
+  whole({ reasoning, text, calls, searches, finish, usage }: Script): object {
     const thoughts = this.#showsThoughts && reasoning.length > 0;
     const parts = [
       ...(thoughts ? [{ text: reasoning.join(''), thought: true }] : []),
-      ...(text.length === 0 ? [] : [{ text: text.join('') }]),
+      ...(text.length === 0 ? [] : [this.#isSpoken ? spokenPart(text) : { text: text.join('') }]),
       ...calls.map((call, index) => renderCall(call, index === 0 && reasoning.length > 0)),
     ];
     const content = parts.length === 0 ? { role: 'model' } : { parts, role: 'model' };
     const finishReason = FINISH_REASONS[finish.reason];
     return {
-      candidates: Array.from({ length: this.#choiceCount }, (_, index) => ({ content, finishReason, index })),
+      candidates: Array.from({ length: this.#choiceCount }, (_, index) => ({
+        content,
+        finishReason,
+        index,
+        ...renderGrounding(searches),
+      })),
       ...(usage === null ? {} : { usageMetadata: renderUsage(usage, usage.output - usage.reasoning) }),
       modelVersion: this.#model,
       responseId: this.#responseId,
     };
   }
 
-  stream({ reasoning, text, calls, finish, usage }: Script): StreamedAnswer {
+  stream({ reasoning, text, calls, searches, finish, usage }: Script): StreamedAnswer {
     let candidateTokens = 0;
     const tail = `"modelVersion":${JSON.stringify(this.#model)},"responseId":"${this.#responseId}"}`;
     const write = (part: string, tokens: number, reason = ''): string => {
-      const end = `"role":"model"}${reason === '' ? '' : `,"finishReason":"${reason}"`},"index":`;
+      const grounding = reason === '' ? '' : JSON.stringify({ ...renderGrounding(searches), finishReason: reason });
+      const end = `"role":"model"}${reason === '' ? '' : `,${grounding.slice(1, -1)}`},"index":`;
       const start = `{"content":{${part === '' ? '' : `"parts":[${part}],`}${end}`;
       const candidates = Array.from({ length: this.#choiceCount }, (_, index) => `${start}${index}}`).join(',');
       const usageText = usage === null ? '' : `"usageMetadata":${JSON.stringify(renderUsage(usage, tokens))},`;
@@ -280,7 +298,13 @@ class Renderer {
       opening: '',
       blocks: [
         block(this.#showsThoughts ? reasoning : [], (piece) => `{"text":${JSON.stringify(piece)},"thought":true}`, 0),
-        block(text, (piece) => `{"text":${JSON.stringify(piece)}}`, 1),
+        this.#isSpoken
+          ? block(
+              text,
+              (piece) => JSON.stringify(spokenPart([piece])),
+              (usage?.audioOutput ?? 0) / text.length / this.#choiceCount + 1,
+            )
+          : block(text, (piece) => `{"text":${JSON.stringify(piece)}}`, 1),
         ...calls.map((call, index) =>
           block([call.arguments], () => JSON.stringify(renderCall(call, index === 0 && reasoning.length > 0)), 1),
         ),
@@ -293,20 +317,39 @@ class Renderer {
   }
 }
 
+function renderGrounding(searches: Script['searches']): object {
+  if (searches.length === 0) return {};
+  const groundingChunks = searches.flatMap(pagesFor).map(({ url: uri, title }) => ({ web: { uri, title } }));
+  return { groundingMetadata: { webSearchQueries: searches, groundingChunks } };
+}
+
 /** The format identifies calls only by name and order; the service gives them no ids. */
 function renderCall({ name, arguments: text }: ScriptedCall, isSigned: boolean): object {
   const functionCall = { name, args: JSON.parse(text) as unknown };
   return isSigned ? { functionCall, thoughtSignature: THOUGHT_SIGNATURE } : { functionCall };
 }
 
+function spokenPart(pieces: readonly string[]): object {
+  const data = tone(PIECE_MS * pieces.length);
+  return { inlineData: { mimeType: 'audio/L16;codec=pcm;rate=24000', data } };
+}
+
+function countsOf(text: number, audio: number): readonly object[] {
+  return [{ modality: 'TEXT', tokenCount: text }, ...(audio === 0 ? [] : [{ modality: 'AUDIO', tokenCount: audio }])];
+}
+
 /** In this format the candidates' tokens do not include the thoughts'. */
-function renderUsage({ input, cached, reasoning }: Usage, candidateTokens: number): object {
+function renderUsage(usage: Usage, candidateTokens: number): object {
+  const { input, cached, reasoning, audioInput, audioOutput } = usage;
+  const isSpoken = audioOutput > 0 && candidateTokens > 0;
+  const spoken = Math.min(audioOutput, candidateTokens);
   return {
     promptTokenCount: input,
     ...(candidateTokens === 0 ? {} : { candidatesTokenCount: candidateTokens }),
     totalTokenCount: input + candidateTokens + reasoning,
     ...(cached === 0 ? {} : { cachedContentTokenCount: cached }),
-    promptTokensDetails: [{ modality: 'TEXT', tokenCount: input }],
+    promptTokensDetails: countsOf(input - audioInput, audioInput),
+    ...(isSpoken && { candidatesTokensDetails: countsOf(candidateTokens - spoken, spoken) }),
     ...(reasoning === 0 ? {} : { thoughtsTokenCount: reasoning }),
   };
 }

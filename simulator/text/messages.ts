@@ -3,6 +3,7 @@ import type { Conversation, Entry, OfferedTool, ToolChoice } from './conversatio
 import { badRequest, RETRY_AFTER_SECONDS, TextFailure, type FailureKind } from './failure.ts';
 import { type Fields, listOf, numberOf, objectOf, readContent, stringOf, stringsOf } from './fields.ts';
 import { bearerOf, newId, streamBlocks, type Block, type StreamedAnswer, type SimulatedFormat } from './format.ts';
+import { pagesFor } from './searches.ts';
 import type { Finish, Script, ScriptedCall, Usage } from './script.ts';
 import { splitIntoPieces } from './tokens.ts';
 
@@ -92,6 +93,7 @@ function readConversation(body: Fields): Conversation {
       ...turns.flatMap((turn, index) => readTurn(objectOf(turn), `messages.${index}`)),
     ],
     tools: listOf(body['tools']).flatMap((tool) => readTool(objectOf(tool))),
+    maxSearches: maxSearchesOf(listOf(body['tools']).map(objectOf)),
     toolChoice: readToolChoice(choice),
     parallelCalls: choice['disable_parallel_tool_use'] !== true,
     maxOutputTokens,
@@ -145,7 +147,15 @@ function readResult(block: Fields): Entry {
 
 function readTool(tool: Fields): OfferedTool[] {
   const name = stringOf(tool['name']);
-  return name === '' ? [] : [{ name, description: stringOf(tool['description']), schema: tool['input_schema'] }];
+  if (name === '' || SEARCH_TOOL.test(stringOf(tool['type']))) return [];
+  return [{ name, description: stringOf(tool['description']), schema: tool['input_schema'] }];
+}
+
+const SEARCH_TOOL = /^web_search_\d{8}$/;
+
+function maxSearchesOf(tools: readonly Fields[]): number {
+  const search = tools.find(({ type }) => SEARCH_TOOL.test(stringOf(type)));
+  return search === undefined ? 0 : (numberOf(search['max_uses']) ?? Number.POSITIVE_INFINITY);
 }
 
 function readToolChoice({ type, name }: Fields): ToolChoice {
@@ -198,7 +208,7 @@ const STOP_REASONS: Readonly<Record<Finish['reason'], string>> = {
 const SIGNATURE = 'RXhhbXBsZSBzaWduYXR1cmUgb2YgYSBzaW11bGF0ZWQgdGhvdWdodA==';
 
 function renderWhole({ model }: Conversation, script: Script, kept: Kept): object {
-  const { reasoning, text, calls, usage } = script;
+  const { reasoning, text, calls, searches, usage } = script;
   return {
     id: newId('msg_01'),
     type: 'message',
@@ -206,12 +216,34 @@ function renderWhole({ model }: Conversation, script: Script, kept: Kept): objec
     model,
     content: [
       ...(reasoning.length === 0 ? [] : [{ type: 'thinking', thinking: reasoning.join(''), signature: SIGNATURE }]),
+      ...searches.flatMap((query) =>
+        renderSearch(query).map(({ block, input }) => ({ ...block, ...(input && { input }) })),
+      ),
       ...(text.length === 0 ? [] : [{ type: 'text', text: text.join('') }]),
       ...calls.map((call) => ({ ...renderCall(call), input: JSON.parse(call.arguments) as unknown })),
     ],
     ...renderStop(script),
-    ...(usage === null ? {} : { usage: { ...renderUsage(usage, kept), service_tier: 'standard' } }),
+    ...(usage === null
+      ? {}
+      : { usage: { ...renderUsage(usage, kept), ...renderSearches(searches), service_tier: 'standard' } }),
   };
+}
+
+function renderSearches({ length }: Script['searches']): object {
+  return length === 0 ? {} : { server_tool_use: { web_search_requests: length, web_fetch_requests: 0 } };
+}
+
+/** The call of a search, whose input is streamed, and its result. */
+function renderSearch(query: string): readonly { readonly block: object; readonly input?: object }[] {
+  const id = newId('srvtoolu_01');
+  const content = pagesFor(query).map(({ url, title, content: page }) => {
+    const encrypted = Buffer.from(page).toString('base64');
+    return { type: 'web_search_result', url, title, encrypted_content: encrypted, page_age: null };
+  });
+  return [
+    { block: { type: 'server_tool_use', id, name: 'web_search', input: {} }, input: { query } },
+    { block: { type: 'web_search_tool_result', tool_use_id: id, content } },
+  ];
 }
 
 function renderCall({ name }: ScriptedCall): object {
@@ -242,7 +274,7 @@ function renderUsage({ input, cached, output }: Usage, { share, hourShare }: Kep
 }
 
 function renderStream({ model }: Conversation, script: Script, kept: Kept): StreamedAnswer {
-  const { reasoning, text, calls, usage } = script;
+  const { reasoning, text, calls, searches, usage } = script;
   const message = {
     id: newId('msg_01'),
     type: 'message',
@@ -255,6 +287,7 @@ function renderStream({ model }: Conversation, script: Script, kept: Kept): Stre
   };
   const plans = [
     ...(reasoning.length === 0 ? [] : [thinkingPlan(reasoning)]),
+    ...searches.flatMap((query) => renderSearch(query).map(searchPlan)),
     ...(text.length === 0 ? [] : [textPlan(text)]),
     ...calls.map(callPlan),
   ];
@@ -264,7 +297,7 @@ function renderStream({ model }: Conversation, script: Script, kept: Kept): Stre
     ending: () =>
       frame('message_delta', {
         delta: renderStop(script),
-        ...(usage === null ? {} : { usage: renderUsage(usage, kept) }),
+        ...(usage === null ? {} : { usage: { ...renderUsage(usage, kept), ...renderSearches(searches) } }),
       }) + frame('message_stop', {}),
     malformed: 'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"del\n\n',
     renderFailure: (failure) => `event: error\ndata: ${JSON.stringify(renderError(failure))}\n\n`,
@@ -292,6 +325,11 @@ function thinkingPlan(pieces: readonly string[]): BlockPlan {
 
 function textPlan(pieces: readonly string[]): BlockPlan {
   return { pieces, start: { type: 'text', text: '' }, delta: ['text_delta', 'text'] };
+}
+
+function searchPlan({ block, input }: ReturnType<typeof renderSearch>[number]): BlockPlan {
+  const pieces = input === undefined ? [] : [JSON.stringify(input)];
+  return { pieces, start: block, delta: ['input_json_delta', 'partial_json'] };
 }
 
 /** The input of a call without arguments is an empty text. */

@@ -1,10 +1,11 @@
 /** The responses format: https://platform.openai.com/docs/api-reference/responses and …/responses-streaming */
 import { readTool, readToolChoice } from './chat-completions.ts';
-import type { Conversation, Entry, OfferedTool } from './conversation.ts';
+import type { Conversation, Entry, OfferedTool, ToolChoice } from './conversation.ts';
 import { badRequest } from './failure.ts';
 import { type Fields, listOf, numberOf, objectOf, readContent, stringOf } from './fields.ts';
 import { newId, nowSeconds, streamBlocks, type Block, type StreamedAnswer, type SimulatedFormat } from './format.ts';
 import { openaiCommon, openaiError } from './openai.ts';
+import { pagesFor, WEB_SEARCH } from './searches.ts';
 import type { Script, ScriptedCall, Usage } from './script.ts';
 import { splitIntoPieces } from './tokens.ts';
 
@@ -56,7 +57,8 @@ function readConversation(body: Fields): Conversation {
       readItem(objectOf(item)),
     ),
     tools: toolsIn(body).map(({ offered }) => offered),
-    toolChoice: readToolChoice(body['tool_choice']),
+    maxSearches: maxSearchesOf(body),
+    toolChoice: readSearchChoice(body['tool_choice']),
     parallelCalls: body['parallel_tool_calls'] !== false,
     maxOutputTokens,
     // The format has no stop sequences.
@@ -65,6 +67,17 @@ function readConversation(body: Fields): Conversation {
     answerSchema: readAnswerSchema(objectOf(objectOf(body['text'])['format'])),
     choiceCount: 1,
   };
+}
+
+const SEARCH_TOOL = /^web_search/;
+
+function maxSearchesOf({ tools, max_tool_calls: most }: Fields): number {
+  const isOffered = listOf(tools).some((tool) => SEARCH_TOOL.test(stringOf(objectOf(tool)['type'])));
+  return isOffered ? (numberOf(most) ?? Number.POSITIVE_INFINITY) : 0;
+}
+
+function readSearchChoice(choice: unknown): ToolChoice {
+  return SEARCH_TOOL.test(stringOf(objectOf(choice)['type'])) ? { name: WEB_SEARCH } : readToolChoice(choice);
 }
 
 /** A tool under the name by which the script knows it, and under its own name in a namespace. */
@@ -204,10 +217,11 @@ interface ItemPlan {
 
 /** An answer without calls has a message, even an empty one, unless reasoning used the token limit. */
 function planItems(script: Script, body: Fields): readonly ItemPlan[] {
-  const { reasoning, text, calls, finish } = script;
+  const { reasoning, text, calls, searches, finish } = script;
   const hasMessage = text.length > 0 || (calls.length === 0 && finish.reason !== 'length');
   return [
     ...(reasoning.length === 0 ? [] : [planReasoning(reasoning, body)]),
+    ...searches.map(planSearch),
     ...(hasMessage ? [planMessage(text, statusOf(finish.reason === 'length'))] : []),
     ...calls.map((call) => planCall(call, toolsIn(body))),
   ];
@@ -236,6 +250,25 @@ function planReasoning(pieces: readonly string[], body: Fields): ItemPlan {
       ['response.reasoning_summary_text.done', { text }],
       ['response.reasoning_summary_part.done', { part }],
     ],
+  };
+}
+
+function planSearch(query: string): ItemPlan {
+  const id = newId('ws_');
+  const sources = pagesFor(query).map(({ url }) => ({ type: 'url', url }));
+  return {
+    id,
+    added: { id, type: 'web_search_call', status: 'in_progress' },
+    done: { id, type: 'web_search_call', status: 'completed', action: { type: 'search', query, sources } },
+    pieces: [],
+    place: {},
+    beforeDeltas: [
+      ['response.web_search_call.in_progress', {}],
+      ['response.web_search_call.searching', {}],
+    ],
+    deltaType: '',
+    deltaFields: {},
+    afterDeltas: [['response.web_search_call.completed', {}]],
   };
 }
 

@@ -8,6 +8,7 @@ import type { CallEntry, Conversation, Entry, ResultEntry } from './conversation
 import { badRequest, failureOfStatus, SCRIPTED_FAILURES, TextFailure } from './failure.ts';
 import { exampleOf } from './schema-example.ts';
 import { readPlainWish, type WishedCall } from './sentences.ts';
+import { scriptedQueries, searchesOf, WEB_SEARCH } from './searches.ts';
 import { countInputTokens, repeatWords, splitIntoPieces } from './tokens.ts';
 
 /** A complete answer, and the faults while it is sent. */
@@ -16,9 +17,13 @@ export interface Script {
   readonly reasoning: readonly string[];
   readonly text: readonly string[];
   readonly calls: readonly ScriptedCall[];
+  /** The queries of the searches that the vendor runs itself, before the text. */
+  readonly searches: readonly string[];
   readonly finish: Finish;
   /** Null to report no usage. */
   readonly usage: Usage | null;
+  /** The name under which the request is counted; undefined to count it under none. */
+  readonly mark: string | undefined;
   readonly faults: Faults;
 }
 
@@ -40,6 +45,9 @@ export interface Usage {
   /** All of the output, the reasoning included. */
   readonly output: number;
   readonly reasoning: number;
+  /** The audio in the input and in the output. */
+  readonly audioInput: number;
+  readonly audioOutput: number;
 }
 
 export interface Faults {
@@ -60,6 +68,9 @@ const REASONING_WORDS = ['Let', 'me', 'think', 'about', 'what', 'was', 'asked', 
 const REPLY_WORDS = ['alpha', 'beta', 'gamma', 'delta', 'epsilon', 'zeta', 'eta', 'theta', 'iota', 'kappa'];
 
 const TOKENS_PER_MEDIUM = 258;
+/** Each piece of a spoken answer takes 0.1 s. */
+export const PIECE_MS = 100;
+const AUDIO_TOKENS_PER_PIECE = 2;
 const MAX_SCRIPTED_TOKENS = 1_000_000;
 const ECHO_PIECES = 12;
 
@@ -87,19 +98,35 @@ export function writeScript(conversation: Conversation, prompt: string, cachedTo
   requireRoom(promptTokens, directives);
   const tokens = scriptedTokens(directives, 'tokens');
   const { text, calls } = contentOf(conversation, directives, tokens);
-  const output = fitOutput(conversation, {
+  const tokensPerPiece = conversation.isSpoken === true ? 1 + AUDIO_TOKENS_PER_PIECE : 1;
+  const output = fitOutput(withRoom(conversation, tokensPerPiece), {
     reasoning: splitIntoPieces(repeatWords(REASONING_WORDS, reasoningTokens(conversation, directives, tokens))),
     text,
     calls,
     tokens,
   });
   const reasoning = output.reasoning.length;
+  const audioOutput = conversation.isSpoken === true ? output.text.length * AUDIO_TOKENS_PER_PIECE : 0;
   const usage = {
     ...inputUsage(conversation, directives, promptTokens, cachedTokens),
-    output: output.tokens * conversation.choiceCount,
+    output: (output.tokens + audioOutput) * conversation.choiceCount,
     reasoning: reasoning * conversation.choiceCount,
+    audioOutput: audioOutput * conversation.choiceCount,
   };
-  return { ...output, usage: directives.has('no_usage') ? null : usage, faults: faultsOf(directives) };
+  const searches = searchesOf(conversation, directives);
+  return {
+    ...output,
+    searches,
+    usage: directives.has('no_usage') ? null : usage,
+    mark: directives.get('mark'),
+    faults: faultsOf(directives),
+  };
+}
+
+/** Leaves room for the audio of each piece within the bound of the output. */
+function withRoom(conversation: Conversation, tokensPerPiece: number): Conversation {
+  const { maxOutputTokens } = conversation;
+  return { ...conversation, maxOutputTokens: maxOutputTokens && Math.floor(maxOutputTokens / tokensPerPiece) };
 }
 
 /** Upstreams refuse the result of a call that was never made. */
@@ -141,11 +168,12 @@ function inputUsage(
   directives: Directives,
   promptTokens: number,
   cachedTokens: number,
-): Pick<Usage, 'input' | 'cached'> {
+): Pick<Usage, 'input' | 'cached' | 'audioInput'> {
   const media = entries.reduce((sum, entry) => sum + (entry.kind === 'call' ? 0 : entry.mediaCount), 0);
   const input = wholeNumber(directives, 'prompt') ?? promptTokens + media * TOKENS_PER_MEDIUM;
   const cached = wholeNumber(directives, 'cached') ?? Math.min(cachedTokens, input);
-  return { input: Math.max(input, cached), cached };
+  const audio = entries.reduce((sum, entry) => sum + (entry.kind === 'text' ? (entry.audioCount ?? 0) : 0), 0);
+  return { input: Math.max(input, cached), cached, audioInput: Math.min(audio * TOKENS_PER_MEDIUM, input - cached) };
 }
 
 function faultsOf(directives: Directives): Faults {
@@ -176,7 +204,10 @@ function contentOf(conversation: Conversation, directives: Directives, tokens: n
   const message = results.length > 0 ? '' : lastUserText(entries);
   const wish = readPlainWish(message);
   const isAnswer = results.length > 0;
-  const calls = permittedCalls(conversation, isAnswer ? [] : askedCalls(conversation, directives, wish));
+  const calls = permittedCalls(
+    conversation,
+    isAnswer && !directives.has('search_again') ? [] : askedCalls(conversation, directives, wish),
+  );
   return { calls, text: textOf() };
 
   function textOf(): string {
@@ -225,6 +256,9 @@ function askedCalls(
 ): readonly ScriptedCall[] {
   const names = ['tool', 'tools'].flatMap((name) => directives.get(name)?.split('+') ?? []).filter(Boolean);
   if (names.length > 0) return names.map((name) => exampleCall(name, tools));
+  const queries = tools.some(({ name }) => name === WEB_SEARCH) ? scriptedQueries(directives) : undefined;
+  if (queries !== undefined)
+    return queries.map((query) => ({ name: WEB_SEARCH, arguments: JSON.stringify({ query }) }));
   if (wish?.kind !== 'call') return [];
   return wish.calls.filter((call: WishedCall) => tools.some((tool) => tool.name === call.name));
 }
@@ -233,7 +267,9 @@ function askedCalls(
 function permittedCalls(conversation: Conversation, asked: readonly ScriptedCall[]): readonly ScriptedCall[] {
   const { tools, toolChoice, parallelCalls } = conversation;
   if (toolChoice === 'none') return [];
-  const named = typeof toolChoice === 'object' ? toolChoice.name : undefined;
+  const isHosted = (conversation.maxSearches ?? 0) > 0 && !tools.some(({ name }) => name === WEB_SEARCH);
+  const chosen = typeof toolChoice === 'object' ? toolChoice.name : undefined;
+  const named = isHosted && chosen === WEB_SEARCH ? undefined : chosen;
   const calls = named === undefined ? asked : asked.filter((call) => call.name === named);
   const forced = named ?? (toolChoice === 'required' ? tools[0]?.name : undefined);
   if (calls.length === 0 && forced !== undefined) return [exampleCall(forced, tools)];

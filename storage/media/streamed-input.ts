@@ -1,3 +1,5 @@
+import { bufferOf } from '../../domain/body-bytes.ts';
+
 /** A parser that is suspended whenever it needs bytes that have not arrived yet. */
 export type Parsing<Result> = Generator<undefined, Result, void>;
 
@@ -19,10 +21,7 @@ export class StreamedInput {
 
   /** Adds a part of the file. Parsers leave only a few bytes unread, so joining them costs little. */
   push(chunk: Uint8Array): void {
-    this.#unread =
-      this.#unread.length === 0
-        ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
-        : Buffer.concat([this.#unread, chunk]);
+    this.#unread = this.#unread.length === 0 ? bufferOf(chunk) : Buffer.concat([this.#unread, chunk]);
   }
 
   /** Marks the end of the file. */

@@ -94,6 +94,8 @@ describe('the sweep of files', () => {
         id,
         accountId: account.id,
         storageKey: `uploads/${id}.png`,
+        purpose: 'user_data' as const,
+        expiresAt: null,
         mimeType: 'image/png',
         filename: name,
         createdAt: new Date(),

@@ -43,12 +43,11 @@ describe('the two addresses', () => {
     // contract 4.12:4
     for (const path of [
       '/v1/tasks',
-      '/v1/files',
       '/v1/webhooks',
       '/v1/balance',
       '/v1/usage',
       '/openapi.json',
-      '/docs',
+      '/docs/api',
       '/docs/administration',
     ]) {
       const [onBase, onText] = await Promise.all(

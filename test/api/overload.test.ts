@@ -11,13 +11,18 @@ const AT_ONCE = 20;
 describe('an overloaded process', () => {
   const metrics = createMetrics();
   let overload: Overload;
+  let reports = 0;
   let server: RunningServer;
 
   before(async () => {
     // Requests have waited too long, and continue to: the process accepts one in each window.
     const admission = new Admission(1);
     admission.endWindow(1_000);
-    overload = createOverload(metrics, { admission, wait: { read: () => 1_000, stop: () => {} } });
+    overload = createOverload(metrics, {
+      admission,
+      wait: { read: () => 1_000, stop: () => {} },
+      onRefusal: () => void (reports += 1),
+    });
     const handler = overload.guard(async (request, response) => {
       const account = { 'Bearer paid': PAID, 'Bearer free': FREE }[request.headers.authorization ?? ''];
       if (account) overload.learn(request, account);
@@ -53,6 +58,7 @@ describe('an overloaded process', () => {
   it('answers 503 with Retry-After, in an envelope for clients of every format', async () => {
     const refusal = await refusalOf('/v1/chat/completions', 'free');
     expect(refusal.headers.get('retry-after')).to.equal('2');
+    expect(reports, 'batches wait').to.be.above(0);
     const requestId = refusal.headers.get('x-request-id');
     expect(await refusal.json()).to.deep.equal({
       type: 'error',

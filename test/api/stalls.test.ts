@@ -140,8 +140,7 @@ function providersAt(url: string): object {
   };
 }
 
-describe('a process', function () {
-  this.timeout(300_000);
+describe('a process', () => {
   const metricsToken = randomBytes(16).toString('hex');
   let folder: string;
   let upstream: LocalServer;
@@ -160,6 +159,7 @@ describe('a process', function () {
     const providers = join(folder, 'providers.yaml');
     await writeFile(providers, JSON.stringify(providersAt(upstream.url)));
     stack = await startTestStack({
+      processes: ['text'],
       env: { GENWAY_METRICS_TOKEN: metricsToken, GENWAY_PROVIDERS: providers },
       textEnv: turns.env,
     });

@@ -42,6 +42,7 @@ const VALUES: Readonly<Record<string, string>> = {
   webhook_id: newId('webhookEndpoint'),
   delivery_id: newId('delivery'),
   task_id: newId('task'),
+  batch_id: newId('batch'),
 };
 
 function filled(path: string): string {
@@ -53,8 +54,7 @@ function filled(path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, (_parameter, name: string) => values[name] ?? 'x');
 }
 
-describe('an answer that is sent before the body was read', function () {
-  this.timeout(120_000);
+describe('an answer that is sent before the body was read', () => {
   let app: TestApp;
   let text: TestText;
   let endpoints: readonly {

@@ -5,9 +5,12 @@ import type { JsonObject } from '../../domain/json.ts';
 import { exampleOf } from '../../simulator/text/schema-example.ts';
 import { useTestApp } from '../support/app.ts';
 import { document } from '../support/openapi.ts';
+import { runsAll } from '../support/properties.ts';
 import { makeSamples, type Samples } from '../support/samples.ts';
 
 const UNSTORABLE = ['\ud800', '\0'];
+/** What `added` puts into a field. */
+const KINDS_OF_VALUES = 4;
 /** The statuses of answers, of refusals, and of services that this application lacks. */
 const EXPECTED = /^(?:2\d\d|4(?!29)\d\d|503)$/;
 
@@ -35,7 +38,7 @@ describe('a text that PostgreSQL cannot store', () => {
         'content-type': 'application/json',
         'msgfmt-version': '1',
       };
-      const bodies = UNSTORABLE.flatMap((text) => [...changed(sample, text), ...added(sample, content.schema, text)]);
+      const bodies = bodiesOf(sample, content.schema);
       const failures: string[] = [];
       for (const sent of bodies.map((one) => JSON.stringify(one))) {
         const response = await fetch(app.baseUrl + target, { method: method.toUpperCase(), headers, body: sent });
@@ -55,6 +58,14 @@ const MCP_CALL = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 
 function sampleOf({ schema, examples }: { readonly schema: object; readonly examples?: object }): unknown {
   const [example] = Object.values(examples ?? {});
   return Object(example).value ?? exampleOf({ ...schema, components: document.components });
+}
+
+/** A body for each place of a text. Without `--all`, places take turns with the texts, because each request costs time. */
+function bodiesOf(sample: unknown, schema: unknown): unknown[] {
+  const bodies = UNSTORABLE.map((text) => [...changed(sample, text), ...added(sample, schema, text)]);
+  if (runsAll) return bodies.flat();
+  const turnOf = (place: number): number => (place + Math.floor(place / KINDS_OF_VALUES)) % UNSTORABLE.length;
+  return (bodies[0] ?? []).map((_, place) => bodies[turnOf(place)]?.[place]);
 }
 
 /** The body with the text in place of each text in it. */

@@ -6,8 +6,7 @@ import { runProgram } from '../support/program.ts';
 import { call } from '../support/stack.ts';
 import { useLocalServer } from '../support/receiver.ts';
 
-describe('the genway command', function () {
-  this.timeout(180_000);
+describe('the genway command', () => {
   const app = useTestApp();
 
   function genway(...words: string[]): ReturnType<typeof runProgram> {

@@ -5,12 +5,12 @@ import { useTestStack } from '../support/stack.ts';
 
 const GRACE_S = 4;
 
-describe('a text process that receives a stop signal', function () {
-  this.timeout(120_000);
+describe('a text process that receives a stop signal', () => {
   let proxy: TcpProxy;
   let apiKey: string;
 
   const stack = useTestStack({
+    processes: ['api', 'text', 'worker'],
     env: { GENWAY_SHUTDOWN_GRACE_S: String(GRACE_S) },
     routeDatabase: async (url) => {
       proxy = await startTcpProxy(url);

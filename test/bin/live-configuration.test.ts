@@ -22,8 +22,7 @@ interface Usage {
   readonly charges: string[];
 }
 
-describe('a new version of the operator’s files in a running system', function () {
-  this.timeout(180_000);
+describe('a new version of the operator’s files in a running system', () => {
   const folder = useTestFolder();
   let catalogue: string;
   let genway: Genway;
@@ -34,7 +33,7 @@ describe('a new version of the operator’s files in a running system', function
     await write((text) => text);
     const env = { GENWAY_CATALOGUE: join(folder, 'catalogue.yaml'), GENWAY_PROVIDERS: join(folder, 'upstreams.yaml') };
     await writeFile(env.GENWAY_PROVIDERS, UPSTREAMS);
-    return { env: { ...env, UPSTREAM: 'placeholder' } };
+    return { processes: ['api', 'text', 'worker'], env: { ...env, UPSTREAM: 'placeholder' } };
   });
   before(async () => {
     await writeFile(join(folder, 'upstreams.yaml'), UPSTREAMS.replaceAll('http://127.0.0.1:9', stack.simulatorUrl));

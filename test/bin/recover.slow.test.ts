@@ -25,8 +25,7 @@ interface Customer {
   readonly apiKey: string;
 }
 
-describe('recovery', function () {
-  this.timeout(240_000);
+describe('recovery', () => {
   let receiver: RecordingReceiver;
   let deaf: RecordingReceiver;
   /** One account with a working webhook endpoint, and one with a failing endpoint. */
@@ -34,7 +33,7 @@ describe('recovery', function () {
   let untold: Customer;
   let isUp = false;
 
-  const stack = useTestStack({ env: { GENWAY_WEBHOOK_SCHEDULE_S: '0,20,20' } });
+  const stack = useTestStack({ processes: ['api', 'worker'], env: { GENWAY_WEBHOOK_SCHEDULE_S: '0,20,20' } });
   before(async () => {
     receiver = await startRecordingReceiver((response) => response.writeHead(200).end());
     deaf = await startRecordingReceiver((response) => response.writeHead(isUp ? 200 : 500).end());

@@ -14,8 +14,7 @@ import { useTestStack } from '../support/stack.ts';
 const POLL_MS = 50;
 const CLIENTS = 4;
 
-describe('a rolling restart of two processes behind one address', function () {
-  this.timeout(120_000);
+describe('a rolling restart of two processes behind one address', () => {
   const stack = useTestStack();
   /** By port. */
   const running = new Map<number, RunningProcess>();

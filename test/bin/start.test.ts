@@ -21,8 +21,7 @@ const SIMULATOR = {
   text: [{ name: 'simulator', base_url: 'http://127.0.0.1:9', api_key: 'simulator' }],
 };
 
-describe('a process', function () {
-  this.timeout(120_000);
+describe('a process', () => {
   const folder = useTestFolder();
   const testDatabase = useTestDatabase();
   let settings: Readonly<Record<string, string>>;

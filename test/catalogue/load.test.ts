@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { CatalogueError, loadCatalogue, parseCatalogue } from '../../catalogue/load.ts';
 import { compareOffers, offerOf, textCostsOf } from '../../catalogue/offer.ts';
+import type { TextModel } from '../../catalogue/types.ts';
 import { completeRates, parseFactor } from '../../domain/pricing.ts';
 
 const text = readFileSync(new URL('../../catalogue/catalogue.yaml', import.meta.url), 'utf8');
@@ -55,6 +56,20 @@ describe('loading a catalogue', () => {
       'default_background',
       'not allowed',
     ],
+    [
+      'batches of a vendor that has none',
+      'format: chat-completions }]',
+      'format: converse, batch: native }]',
+      'text.families[0].routes[0].batch',
+      'not allowed',
+    ],
+    [
+      'an unknown way to run batches',
+      'format: chat-completions }]',
+      'format: messages, batch: { remainder: lost } }]',
+      'text.families[0].routes[0].batch',
+      'one of',
+    ],
     ['a share of nothing', 'format: chat-completions', 'format: messages, weight: 0', 'routes[0].weight', 'greater'],
     ['an hour that does not exist', "from: '08:00'", "from: '24:01'", 'peaks[0].windows[0].from', '24:00'],
     ['a window that ends before it begins', "from: '14:00'", "from: '20:00'", 'peaks[0].windows[1]', 'after it begins'],
@@ -87,6 +102,27 @@ describe('loading a catalogue', () => {
           '',
         ] as const,
     ),
+    [
+      'searches without a price',
+      'legacy: true',
+      'legacy: true\n          tools: { web_search: { max_calls: 3 } }',
+      'tools.web_search.usd_per_call',
+      'required',
+    ],
+    [
+      'more searches than a request may have',
+      'legacy: true',
+      "legacy: true\n          tools: { web_search: { usd_per_call: '0.01', max_calls: 101 } }",
+      'tools.web_search.max_calls',
+      '100',
+    ],
+    [
+      'priced searches of a free model',
+      'free: true',
+      "free: true\n          tools: { web_search: { usd_per_call: '0.01' } }",
+      'tools',
+      'free',
+    ],
     ['a field that is not known', 'media:', 'colour: blue\nmedia:', '"colour"', 'not a field here'],
     ['a version that is no text', "version: '2026-10-01'", 'version: 7', '"version"', 'string'],
   ] as const) {
@@ -127,6 +163,30 @@ describe('loading a catalogue', () => {
     expect(speech(', audio_formats: [wav, pcm]')).to.equal('none');
   });
 
+  it('lets the route of a model that only speaks set fields for its upstream, such as a cheaper tier', () => {
+    const withFields = (id: string): string => {
+      const at = text.indexOf(`id: ${id} #`);
+      const rest = text.slice(at).replace('format: chat-completions', '$&, set: { service_tier: flex }');
+      return text.slice(0, at) + rest;
+    };
+    const { textModels } = parseCatalogue(withFields('voice-tts'), 'test.yaml');
+    expect(textModels.get('voice-tts')?.routes[0]?.set).to.deep.equal({ service_tier: 'flex' });
+    expect(faultsOf(withFields('voice-stt'))).to.include('formats are [speech]');
+  });
+
+  it('reads the price of a search of the web and the most searches of a request, ten by default', () => {
+    const sold = (tools: string): TextModel | undefined =>
+      parseCatalogue(
+        changed('id: textd-v2.5', `id: textd-v2.5\n          tools: ${tools}`),
+        'test.yaml',
+      ).textModels.get('textd-v2.5');
+    const model = sold("{ web_search: { usd_per_call: '0.01' } }");
+    expect(model?.webSearch).to.deep.equal({ maxCalls: 10 });
+    expect(model?.pricing.rates.webSearch).to.equal(10_000_000_000n);
+    expect(sold("{ web_search: { usd_per_call: '0', max_calls: 3 } }")?.webSearch).to.deep.equal({ maxCalls: 3 });
+    expect(parseCatalogue(text, 'test.yaml').textModels.get('textd-v2.5')).to.not.have.property('webSearch');
+  });
+
   it('lets a model name its own upstreams and its own output bound', () => {
     const catalogue = parseCatalogue(
       changed(
@@ -141,6 +201,19 @@ describe('loading a catalogue', () => {
       { provider: 'a', format: 'messages', model: 'm', order: 0, weight: 1 },
       { provider: 'b', format: 'responses', model: 'textd-v2.5', order: 1, weight: 1 },
     ]);
+  });
+
+  it('reads how a route runs batches at its vendor: at half the cost, with direct requests for the rest, by default', () => {
+    const half = { decimal: '0.5', numerator: 1n, denominator: 2n };
+    const third = { decimal: '0.3', numerator: 3n, denominator: 10n };
+    const cases: readonly (readonly [written: string, batch: object])[] = [
+      ['native', { remainder: 'direct', costFactor: half }],
+      ["{ remainder: fail, cost_factor: '0.3' }", { remainder: 'fail', costFactor: third }],
+    ];
+    for (const [written, batch] of cases) {
+      const yaml = changed('format: chat-completions }]', `format: chat-completions, batch: ${written} }]`);
+      expect(parseCatalogue(yaml, 'test.yaml').textModels.get('textc-M3')?.routes[0].batch).to.deep.equal(batch);
+    }
   });
 
   it('uses one route where there are no several', () => {

@@ -6,8 +6,7 @@ import { GENERATORS, saveDescription } from '../../lab/clients/generated.ts';
 import { pngFile } from '../support/media-files.ts';
 import { useTestStack } from '../support/stack.ts';
 
-describe('clients generated from the API description', function () {
-  this.timeout(240_000);
+describe('clients generated from the API description', () => {
   const stack = useTestStack();
   let folder: string;
   let settings: Record<string, string>;

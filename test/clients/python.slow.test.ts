@@ -49,8 +49,7 @@ async function postEvent(url: string, secret: string): Promise<number> {
   }
 }
 
-(hasPython() ? describe : describe.skip)('clients/python (needs Python 3.11)', function () {
-  this.timeout(240_000);
+(hasPython() ? describe : describe.skip)('clients/python (needs Python 3.11)', () => {
   const stack = useTestStack();
   let folder: string;
   let python: string;

@@ -8,16 +8,20 @@ import { makeSamples, type Samples } from '../support/samples.ts';
 const ACCESS = `
   everybody:
     get+post /lost-password|sign-in
-    get      /sign-in/provider|callback
+    get      /sign-in/callback
+    get      /sign-in/with/{provider}
     post     /sign-in/code
     post     /sign-out
     get+post /welcome/{token}
     get+post /join/{invitation_token}
+    get+post /register
+    get+post /address/{address_token}
+    get+post /register/{registration_token}
     get      /outcomes/{form_id}
   users:
     get      /
     get      /profile
-    post     /profile/language|password|recovery-codes|second-factor|provider
+    post     /profile/address|language|mails|password|recovery-codes|second-factor|provider
     post     /profile/second-factor/remove
     post     /profile/provider/disconnect
     post     /profile/sessions/end|end-others
@@ -26,7 +30,7 @@ const ACCESS = `
     get+post /search
   members who may see:
     get      /accounts/{account_id}
-    get      /accounts/{account_id}/running|models|tasks|usage|end-users
+    get      /accounts/{account_id}/running|models|tasks|usage|end-users|budgets
     get      /accounts/{account_id}/tasks/tiles|{task_id}
     get      /accounts/{account_id}/tasks/{task_id}/details
     get      /accounts/{account_id}/usage/export|requests
@@ -34,6 +38,10 @@ const ACCESS = `
     get      /accounts/{account_id}/end-users/export
   members who may develop:
     get+post /accounts/{account_id}/playground
+    get+post /accounts/{account_id}/playground/realtime
+    get      /accounts/{account_id}/playground/voice
+    post     /accounts/{account_id}/playground/voice/speech|transcript
+    get      /accounts/{account_id}/playground/voice/cost/{request_id}
     post     /accounts/{account_id}/playground/price|files
     get      /accounts/{account_id}/playground/cost/{request_id}
     get      /accounts/{account_id}/playground/tasks/{task_id}
@@ -49,15 +57,21 @@ const ACCESS = `
     get+post /accounts/{account_id}/webhooks/{webhook_id}/delete
     post     /accounts/{account_id}/end-users
     post     /accounts/{account_id}/end-users/{budget_id}/delete
-    get      /accounts/{account_id}/files
+    get      /accounts/{account_id}/batches|files
+    get      /accounts/{account_id}/batches/list
+    get      /accounts/{account_id}/batches/{batch_id}/file
+    post     /accounts/{account_id}/batches/{batch_id}/cancel
     get+post /accounts/{account_id}/files/{file_id}/delete
   members who may pay:
     get      /accounts/{account_id}/billing
     get      /accounts/{account_id}/billing/top-ups|statements|documents|ledger
-    post     /accounts/{account_id}/billing/low-balance|details|checkout|automatic
+    post     /accounts/{account_id}/billing/low-balance|details|codes|checkout|automatic
     get      /accounts/{account_id}/billing/automatic/{checkout_id}
     post     /accounts/{account_id}/billing/automatic/stop
+    post     /accounts/{account_id}/billing/plan
+    post     /accounts/{account_id}/billing/plan/end
     get      /accounts/{account_id}/billing/checkout/{checkout_id}
+    get      /accounts/{account_id}/billing/plan/payments
     get      /accounts/{account_id}/billing/documents/{document_id}
     get      /accounts/{account_id}/billing/statements/{month}
     get      /accounts/{account_id}/billing/statements/{month}/export
@@ -67,11 +81,14 @@ const ACCESS = `
     post     /accounts/{account_id}/members/withdraw
     get      /accounts/{account_id}/members/{user_id}
     post     /accounts/{account_id}/members/{user_id}/role|link|remove
+    post     /accounts/{account_id}/budgets
+    post     /accounts/{account_id}/budgets/{account_budget_id}/delete
   staff who may read:
-    get      /staff/accounts|months|refunds|reconciliations|corrections|tasks|live|failures|models|price-lists
-    get      /staff/text-requests|upstreams|webhooks
+    get      /staff/accounts|months|refunds|reconciliations|corrections|gift-codes|tasks|batches|live|failures|models|price-lists
+    get      /staff/text-requests|upstreams|webhooks|registrations|registration-blocks
+    get      /staff/registrations/{registration_id}
     get      /staff/accounts/{account_id}
-    get      /staff/accounts/{account_id}/ledger|end-users|documents
+    get      /staff/accounts/{account_id}/ledger|end-users|budgets|documents
     get      /staff/accounts/{account_id}/ledger/export
     get      /staff/accounts/{account_id}/end-users/export
     get      /staff/accounts/{account_id}/documents/{document_id}
@@ -87,9 +104,12 @@ const ACCESS = `
     get      /staff/reconciliations/{reconciliation_id}/report|export
     get      /staff/tasks/{task_id}
     get      /staff/tasks/{task_id}/story
+    get      /staff/batches/{batch_id}
+    get      /staff/batches/{batch_id}/story
     get      /staff/live/state
     get      /staff/models/configuration|{model_id}
     get      /staff/price-lists/{price_list}
+    get      /staff/gift-codes/{gift_batch_id}
     get      /staff/text-requests/{text_request_id}
     get      /staff/upstreams/health
     get      /staff/failures/report
@@ -99,20 +119,26 @@ const ACCESS = `
     post     /staff/accounts/{account_id}/price-list|adjust
     post     /staff/months/{month}/bills/{vendor}/forget
     get+post /staff/months/{month}/import-bill|close
-    post     /staff/reconciliations|corrections|price-lists
+    post     /staff/reconciliations|corrections|price-lists|gift-codes
+    post     /staff/gift-codes/{gift_batch_id}/approve|withdraw
     post     /staff/reconciliations/{reconciliation_id}/acknowledge|confirm|reject|withdraw
     post     /staff/corrections/{correction_id}/approve|reject|withdraw
     post     /staff/price-lists/{price_list}
   staff who may operate:
     post     /staff/accounts
-    post     /staff/accounts/{account_id}/details|members|suspend|reopen|erase|end-users
+    post     /staff/accounts/{account_id}/details|members|suspend|reopen|erase|end-users|budgets
     get+post /staff/accounts/{account_id}/keys
     get+post /staff/accounts/{account_id}/keys/{key_id}
     post     /staff/accounts/{account_id}/keys/{key_id}/rotate|enable|disable|delete
     post     /staff/accounts/{account_id}/end-users/{budget_id}/delete
+    post     /staff/accounts/{account_id}/budgets/{account_budget_id}/delete
     post     /staff/people/{user_id}
-    post     /staff/people/{user_id}/disable|enable|second-factor|role|leave|link
+    post     /staff/people/{user_id}/disable|enable|block|second-factor|role|leave|link
+    post     /staff/registrations/{registration_id}/approve|reject|block
+    post     /staff/registration-blocks
+    post     /staff/registration-blocks/{block_id}/lift
     post     /staff/tasks/{task_id}/cancel|redeliver|prompt
+    post     /staff/batches/{batch_id}/cancel|pause|resume|retry
     post     /staff/models/configuration
     post     /staff/models/{model_id}/disable|enable
     post     /staff/upstreams/rest|resume
@@ -260,7 +286,7 @@ describe('access to the pages of the console', () => {
   /** All state of an account that a form can change. */
   async function rowsOfCustomer(): Promise<readonly unknown[]> {
     const { account_id } = samples;
-    const tables = ['api_keys', 'webhook_endpoints', 'end_user_budgets', 'uploads', 'tasks', 'account_members'];
+    const tables = ['api_keys', 'webhook_endpoints', 'budgets', 'uploads', 'tasks', 'account_members'];
     const rows = tables.map((table) => app.database(table).where({ account_id }).orderBy('created_at'));
     return Promise.all([...rows, app.database('accounts').where({ id: account_id })]);
   }

@@ -64,6 +64,7 @@ describe('a hostile customer', () => {
       key_id: 'key_',
       task_id: 'task_',
       file_id: 'file_',
+      batch_id: 'batch_',
       user_id: 'usr_',
       webhook_id: 'we_',
       delivery_id: 'del_',
@@ -116,7 +117,7 @@ describe('a hostile customer', () => {
       failed.push(...(await failuresOf(page, [...addresses, ...queries])));
     }
     expect(failed).to.deep.equal([]);
-  }).timeout(240_000);
+  }).timeout(600_000);
 
   it('finds no object by an id, a month or a name that does not exist', async () => {
     const entries = { reason: 'why', role: 'finance', name: 'x', end_user: 'x', amount_usd: '1' };
@@ -147,7 +148,7 @@ describe('a hostile customer', () => {
       failed.push(...(await failuresOf(page, addresses)));
     }
     expect(failed).to.deep.equal([]);
-  }).timeout(240_000);
+  }).timeout(600_000);
 
   it('makes no form fail, whatever its fields hold', async () => {
     const failed: string[] = [];
@@ -163,7 +164,7 @@ describe('a hostile customer', () => {
     }
     expect(failed).to.deep.equal([]);
     expect((await owner.get('/console/profile')).status, 'who sent them is still served').to.equal(200);
-  }).timeout(240_000);
+  }).timeout(600_000);
 
   it('gets no answer much longer than the form, and no failure, by fields of 190 kB', async () => {
     const long = 'a '.repeat(19_000);
@@ -182,7 +183,7 @@ describe('a hostile customer', () => {
       body: many,
     });
     expect(response.status).to.equal(400);
-  }).timeout(240_000);
+  }).timeout(600_000);
 
   it('is redirected to no other site by signing in, whatever the address asks for', async () => {
     for (const asked of ['next', 'return_to', 'redirect', 'url']) {

@@ -23,8 +23,7 @@ describeInBrowser('the console in a browser', (browser) => {
   let tab: Tab;
   let invitations = 0;
 
-  before(async function () {
-    this.timeout(120_000);
+  before(async () => {
     await Promise.all([stack.api.start(), stack.worker.start()]);
     ({ accountId } = await stack.createAccount({ fundedUsd: 100 }));
   });
@@ -96,6 +95,43 @@ describeInBrowser('the console in a browser', (browser) => {
     expect(await page.evaluate<number>('document.querySelector("video").readyState')).to.be.above(0);
     expect(await page.evaluate<number>('document.querySelector("video").videoWidth')).to.be.above(0);
     expect(await page.locator('#result').getByText('Succeeded').isVisible()).to.equal(true);
+  });
+
+  it('holds a conversation by voice with a function, and shows what the model says', async () => {
+    await signUp();
+    const { page } = tab;
+    await openFromMenu('Playground');
+    await page.getByRole('link', { name: 'Voice conversation' }).click();
+    await page.getByLabel('Instructions').fill('[sim:tool=local_time]');
+    await page.getByRole('button', { name: 'Start the conversation' }).click();
+    const conversation = page.locator('#conversation');
+    // The microphone beeps once a second.
+    await conversation.getByText('Function: local_time').first().waitFor({ timeout: WAIT_MS });
+    await conversation
+      .getByText(/Model: local_time => .*GMT/)
+      .first()
+      .waitFor({ timeout: WAIT_MS });
+    expect(await conversation.getByText('You: (speech)').first().isVisible()).to.equal(true);
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText('The conversation has ended.').waitFor();
+    expect(await conversation.getByRole('alert').count()).to.equal(0);
+    await waitUntil(
+      async () => {
+        const rows = await stack.database('text_requests').where({ account_id: accountId, format: 'realtime' });
+        expect(rows).not.to.have.length(0);
+      },
+      { timeoutMs: WAIT_MS },
+    );
+  });
+
+  it('shows that the connection failed when a conversation by voice breaks off', async () => {
+    await signUp();
+    const { page } = tab;
+    await page.routeWebSocket(/\/v1\/realtime/, (socket) => socket.onMessage(() => socket.close({ code: 1011 })));
+    await page.goto(`/console/accounts/${accountId}/playground/realtime`);
+    await page.getByRole('button', { name: 'Start the conversation' }).click();
+    await page.getByRole('alert').getByText('The connection failed.').waitFor({ timeout: WAIT_MS });
+    expect(await page.getByRole('button', { name: 'Start the conversation' }).isEnabled()).to.equal(true);
   });
 
   /** Waits for the new task to appear beside the form. @returns its id */
@@ -387,8 +423,7 @@ describeInBrowser('the console in a browser', (browser) => {
     const people = new Map<Person, Visitor>();
     let receiver: RecordingReceiver;
 
-    before(async function () {
-      this.timeout(180_000);
+    before(async () => {
       receiver = await startRecordingReceiver((response) => response.writeHead(204).end());
       const customerId = await makeCustomer(receiver.url + HOOK_PATH);
       for (const [by, role] of [

@@ -7,70 +7,14 @@ import { startTestApp, type TestApp } from '../support/app.ts';
 import { describeInBrowser } from '../support/browser.ts';
 import { Visitor } from '../support/console.ts';
 import { announcePaymentEvent } from '../support/payments.ts';
-import { type LocalServer, serveLocally } from '../../lab/stack/local-server.ts';
+import { SimulatedStripe } from '../support/stripe.ts';
 
 const SECRET = 'whsec_of_a_test';
 /** Expects that nobody pays. */
 const AMOUNTS = ['', '0', '0.99', '10000.01', '1.001', '-5', '1e3', 'much', '9'.repeat(100_000)] as const;
 
-/** The API of Stripe with checkout pages, one for each call. */
-class PlayedStripe {
-  readonly sessions: {
-    readonly id: string;
-    readonly accountId: string;
-    readonly cents: number;
-    readonly session: object;
-  }[] = [];
-  /** Whether it answers 500. */
-  isDown = false;
-  #receiver: LocalServer | undefined;
-
-  get url(): string {
-    return this.#receiver?.url ?? '';
-  }
-
-  async start(): Promise<void> {
-    this.#receiver = await serveLocally((request, response) => {
-      const { method, url = '' } = request;
-      const answer = (body: object, status = 200): void =>
-        void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-      if (url === '/favicon.ico') return void response.end();
-      if (this.isDown) return answer({ error: { type: 'api_error', message: 'Something went wrong.' } }, 500);
-      if (url.startsWith('/pay/')) return void response.end('<!doctype html><title>Pay</title><h1>Pay here</h1>');
-      if (method === 'POST') {
-        let body = '';
-        request.on('data', (part: Buffer) => (body += part.toString()));
-        request.once('end', () => answer({ id: this.#sell(new URLSearchParams(body)) }));
-        return;
-      }
-      const found = this.sessions.find(({ id }) => url.split('?')[0] === `/v1/checkout/sessions/${id}`);
-      if (!found) return answer({ error: { type: 'invalid_request_error', message: 'No such session' } }, 404);
-      answer({ ...found.session, url: `${this.url}/pay/${found.id}` });
-    });
-  }
-
-  #sell(sent: URLSearchParams): string {
-    const id = `cs_${this.sessions.length + 1}`;
-    const accountId = sent.get('metadata[account_id]') ?? '';
-    const cents = Number(sent.get('line_items[0][price_data][unit_amount]'));
-    const metadata = Object.fromEntries(
-      ['account_id', 'threshold_cents', 'amount_cents'].flatMap((name) => {
-        const value = sent.get(`metadata[${name}]`);
-        return value === null ? [] : [[name, value]];
-      }),
-    );
-    const card = sent.get('mode') === 'setup' && { customer: 'cus_1', setup_intent: { payment_method: 'pm_1' } };
-    this.sessions.push({ id, accountId, cents, session: { id, metadata, ...card } });
-    return id;
-  }
-
-  stop(): Promise<void> | undefined {
-    return this.#receiver?.close();
-  }
-}
-
 describeInBrowser('paying on the pages of Stripe', (browser) => {
-  const stripe = new PlayedStripe();
+  const stripe = new SimulatedStripe();
   let app: TestApp;
   let accountId: string;
 

@@ -277,7 +277,7 @@ describe('the console', () => {
       const owner = await Visitor.invited(app, { email: 'new@example.com', account_id: accountId });
       const home = `/console/accounts/${accountId}`;
       const [, main = ''] = (await owner.get(home)).text.split('<main');
-      for (const path of [`${home}/playground`, `${home}/keys`, '/docs']) expect(main).to.include(`href="${path}"`);
+      for (const path of [`${home}/playground`, `${home}/keys`, '/docs/api']) expect(main).to.include(`href="${path}"`);
       const finance = { email: 'payer@example.com', account_id: accountId, member_role: 'finance' } as const;
       const [, shown = ''] = (await (await Visitor.invited(app, finance)).get(home)).text.split('<main');
       expect(shown).to.include('No tasks yet').and.not.include(`href="${home}/keys"`);

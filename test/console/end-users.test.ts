@@ -4,7 +4,7 @@ import { keyOf, type TestCaller } from '../support/factories.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
 import { newHold, openTextLedger, settlementOf } from '../support/text-money.ts';
 
-const HOSTILE = '<b>"; DROP TABLE end_user_budgets; --</b>';
+const HOSTILE = '<b>"; DROP TABLE budgets; --</b>';
 
 describe('the end users of an account in the console', () => {
   const app = useTestConsole();
@@ -12,13 +12,8 @@ describe('the end users of an account in the console', () => {
   let path: string;
   let owner: Visitor;
 
-  const budgets = () => app.database('end_user_budgets').where({ account_id: customer.accountId }).orderBy('id');
-  const invited = (role: 'owner' | 'finance') =>
-    Visitor.invited(app, {
-      email: `${role}-${customer.accountId}@example.com`,
-      account_id: customer.accountId,
-      member_role: role,
-    });
+  const budgets = () => app.database('budgets').where({ account_id: customer.accountId }).orderBy('id');
+  const invited = (role: 'owner' | 'finance') => Visitor.member(app, customer.accountId, role);
 
   beforeEach(async () => {
     customer = await app.createAccount({ fundedUsd: 25 });
@@ -29,7 +24,7 @@ describe('the end users of an account in the console', () => {
 
   it('keep the period of their usage where their budgets are filtered, and the filter where the period is chosen', async () => {
     const { text } = await owner.get(`${path}?from=2026-10-01&to=2026-10-31&end_user=alice`);
-    const [usage = '', filter = ''] = text.split('Budgets');
+    const [usage = '', filter = ''] = text.split('<h2>Budgets');
     expect(usage).to.include('<input type="hidden" name="end_user" value="alice"/>');
     expect(filter).to.include('<input type="hidden" name="from" value="2026-10-01"/>');
     expect(filter).to.include('<input type="hidden" name="to" value="2026-10-31"/>');

@@ -165,7 +165,7 @@ describe('forms of the console', () => {
     expect(again.status).to.equal(409);
     expect(again.text).to.include('Check whether Genway made the change');
     expect(await app.database('api_keys').where({ name: 'unknown' })).to.deep.equal([]);
-  }).timeout(180_000);
+  });
 
   it('sign in a person whose first answer was lost: with a password, a code, an invitation', async () => {
     const email = newEmail();
@@ -225,6 +225,9 @@ describe('forms of the console', () => {
       '/search',
       '/sign-out',
       '/accounts/{account_id}/playground/price',
+      '/accounts/{account_id}/playground/realtime',
+      '/accounts/{account_id}/playground/voice/speech',
+      '/accounts/{account_id}/playground/voice/transcript',
     ]);
   });
 

@@ -16,7 +16,7 @@ describe('the page of models', () => {
     expect(await shown('model=VIDONE')).to.deep.equal(
       (await shown('kind=video')).filter((id) => id.includes('vidone')),
     );
-    expect((await owner.get(path)).text).to.include('<a href="/docs#/Models" hreflang="en">API reference</a>');
+    expect((await owner.get(path)).text).to.include('<a href="/docs/api#/Models" hreflang="en">API reference</a>');
     expect(await shown('kind=text&model=vidone')).to.deep.equal([]);
     expect((await owner.get(`${path}?model=vidone-3.0`)).text).to.match(/720p:<\/span> <span class="money">\$0\.10\/s/);
   });

@@ -4,7 +4,10 @@ import { codeAt } from '../../services/people/second-factor.ts';
 import { mountConsole } from '../../console/serve.ts';
 import { findUserByEmail } from '../../db/queries/users.ts';
 import { digestToken } from '../../domain/bearer-token.ts';
-import { createOpenIdProvider, SignInRefusedError } from '../../services/people/openid-provider.ts';
+import { SignInRefusedError } from '../../services/people/identity-provider.ts';
+import { createOpenIdProvider } from '../../services/people/openid-provider.ts';
+import { OWN_SITE, type Site } from '../../catalogue/site.ts';
+import type { ProviderSettings } from '../../catalogue/sign-in-providers.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
 import type { TestCaller } from '../support/factories.ts';
 import {
@@ -18,6 +21,12 @@ import {
 } from '../support/console.ts';
 import { CLIENT, type KnownPerson, REDIRECT_URI, startProvider, type TestProvider } from '../support/open-id.ts';
 
+/** A site with the providers, whose settings never change. */
+function siteWith(...providers: readonly ProviderSettings[]): () => Site {
+  const site = { ...OWN_SITE, providers };
+  return () => site;
+}
+
 describe('signing in with a provider of OpenID Connect', () => {
   let provider: TestProvider;
   let app: TestApp;
@@ -26,7 +35,8 @@ describe('signing in with a provider of OpenID Connect', () => {
   const start = (issuer: string, settings: { readonly asksSecondFactor?: boolean } = {}): Promise<TestApp> =>
     startTestApp({
       mountPages: mountConsole,
-      openIdProvider: createOpenIdProvider({ ...CLIENT, ...settings, issuer, redirectUri: REDIRECT_URI }),
+      site: siteWith({ ...CLIENT, ...settings, issuer }),
+      settings: { publicUrl: 'http://127.0.0.1' },
     });
 
   before(async () => {
@@ -50,7 +60,7 @@ describe('signing in with a provider of OpenID Connect', () => {
 
   /** Starts at Genway, signs in at the provider, and returns. @returns the address of the return */
   async function goThere(visitor: Visitor, login: string): Promise<string> {
-    const left = await visitor.get('/console/sign-in/provider');
+    const left = await visitor.get('/console/sign-in/with/Example');
     return provider.signIn(String(left.headers['location']), login);
   }
 
@@ -61,7 +71,7 @@ describe('signing in with a provider of OpenID Connect', () => {
 
   /** The address of the provider, to which a user with a password goes to connect it. */
   async function providerUrl(visitor: Visitor): Promise<string> {
-    const { text } = await visitor.send('/console/profile/provider', { current: PASSWORD });
+    const { text } = await visitor.send('/console/profile/provider', { provider: 'Example', current: PASSWORD });
     return /href="(http:[^"]+\/auth\?[^"]+)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? '';
   }
 
@@ -72,7 +82,7 @@ describe('signing in with a provider of OpenID Connect', () => {
   it('admits an invited person with a verified address at the provider, who needs no password', async () => {
     await welcome(know('ada'));
     const visitor = new Visitor(app);
-    expect((await visitor.get('/console/sign-in')).text).to.include(`Sign in with ${new URL(provider.issuer).host}`);
+    expect((await visitor.get('/console/sign-in')).text).to.include('Sign in with Example');
     expect((await signIn(visitor, 'ada')).headers['location']).to.equal('/console');
     expect(await isIn(visitor)).to.equal(true);
     expect((await visitor.get('/console/profile')).text).to.include('You sign in without a password.');
@@ -126,12 +136,14 @@ describe('signing in with a provider of OpenID Connect', () => {
     expect((await signIn(visitor, 'eve')).text).to.include('The user with your e-mail address has a password');
     expect(await isIn(visitor)).to.equal(false);
 
-    expect((await eve.send('/console/profile/provider', { current: 'guess' })).status).to.equal(400);
+    expect((await eve.send('/console/profile/provider', { provider: 'Example', current: 'guess' })).status).to.equal(
+      400,
+    );
     expect((await connectProvider(eve, 'eve')).headers['location']).to.equal('/console/profile');
     await signIn(visitor, 'eve');
     expect(await isIn(visitor)).to.equal(true);
 
-    await eve.send('/console/profile/provider/disconnect', { current: PASSWORD });
+    await eve.send('/console/profile/provider/disconnect', { provider: 'Example', current: PASSWORD });
     const after = new Visitor(app);
     await signIn(after, 'eve');
     expect(await isIn(after)).to.equal(false);
@@ -177,7 +189,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     it('refuses an answer in a browser that started another sign-in', async () => {
       const [mine, other] = [new Visitor(app), new Visitor(app)];
       const back = await goThere(other, 'hal');
-      await mine.get('/console/sign-in/provider');
+      await mine.get('/console/sign-in/with/Example');
       await refuses(mine, back);
     });
 
@@ -221,7 +233,7 @@ describe('signing in with a provider of OpenID Connect', () => {
 
     it('shows a refusal by the provider', async () => {
       const visitor = new Visitor(app);
-      const left = await visitor.get('/console/sign-in/provider');
+      const left = await visitor.get('/console/sign-in/with/Example');
       const state = new URL(String(left.headers['location'])).searchParams.get('state');
       await refuses(visitor, `/console/sign-in/callback?error=access_denied&state=${state}&iss=${provider.issuer}`);
     });
@@ -235,14 +247,14 @@ describe('signing in with a provider of OpenID Connect', () => {
         `?code=${'x'.repeat(5_000)}`,
       ]) {
         const visitor = new Visitor(app);
-        await visitor.get('/console/sign-in/provider');
+        await visitor.get('/console/sign-in/with/Example');
         await refuses(visitor, `/console/sign-in/callback${query}`);
       }
     });
   });
 
   it('uses PKCE, and keeps the attempt in a cookie that only this origin can set', async () => {
-    const { headers } = await new Visitor(app).get('/console/sign-in/provider');
+    const { headers } = await new Visitor(app).get('/console/sign-in/with/Example');
     const asked = new URL(String(headers['location'])).searchParams;
     expect(asked.get('code_challenge_method')).to.equal('S256');
     expect(asked.get('redirect_uri')).to.equal(REDIRECT_URI);
@@ -290,7 +302,7 @@ describe('signing in with a provider of OpenID Connect', () => {
       const user = await findUserByEmail(app.database, email);
       const digest = digestToken(/__Host-genway-session=([\w-]+)/.exec(racer.cookie)?.[1] ?? '');
       if (!user) throw new Error('nobody was invited');
-      const session = { digest, user: user.user, secondFactorPending: false, byProvider: false };
+      const session = { digest, user: user.user, secondFactorPending: false, issuer: null };
       const identity = { issuer: provider.issuer, subject: 'racer', email: null, isEmailVerified: false };
       await app.database('sessions').where({ digest }).delete();
       expect(await connect(app.database, session, identity)).to.equal(null);
@@ -339,9 +351,7 @@ describe('signing in with a provider of OpenID Connect', () => {
       expect((await visitor.get('/console/profile')).status).to.equal(303);
       await visitor.send('/console/sign-in/code', { code: codeAt(secret, step + 1) });
       expect((await visitor.get('/console/profile')).status).to.equal(200);
-      expect((await visitor.send('/console/sign-out')).text).to.include(
-        `Sign out of ${new URL(provider.issuer).host} as well`,
-      );
+      expect((await visitor.send('/console/sign-out')).text).to.include('Sign out of Example as well');
     });
 
     it('enters no code where the operator relies on the provider to ask', async () => {
@@ -358,9 +368,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     const visitor = new Visitor(app);
     await signIn(visitor, 'ida');
     const shown = await visitor.send('/console/sign-out');
-    expect(shown.text)
-      .to.include(`Sign out of ${new URL(provider.issuer).host} as well`)
-      .and.include(`${provider.issuer}/session/end`);
+    expect(shown.text).to.include('Sign out of Example as well').and.include(`${provider.issuer}/session/end`);
     expect(await isIn(visitor)).to.equal(false);
   });
 
@@ -370,7 +378,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     await later.stop();
     const other = await start(`http://127.0.0.1:${port}`);
     const visitor = new Visitor(other);
-    const shown = await visitor.get('/console/sign-in/provider');
+    const shown = await visitor.get('/console/sign-in/with/Example');
     expect(shown.status).to.equal(503);
     expect(shown.text).to.include(' does not respond');
     const path = await invite(other, { email: 'with-password@example.com' });
@@ -378,7 +386,7 @@ describe('signing in with a provider of OpenID Connect', () => {
     const fields = { email: 'with-password@example.com', password: PASSWORD };
     expect((await visitor.send('/console/sign-in', fields)).headers['location']).to.equal('/console');
     const restarted = await startProvider(Number(port));
-    expect((await visitor.get('/console/sign-in/provider')).headers['location']).to.include(restarted.issuer);
+    expect((await visitor.get('/console/sign-in/with/Example')).headers['location']).to.include(restarted.issuer);
     await other.stop();
     await restarted.stop();
   });
@@ -386,8 +394,8 @@ describe('signing in with a provider of OpenID Connect', () => {
   it('offers no sign-in with a provider where none is configured', async () => {
     const without = await startTestApp({ mountPages: mountConsole });
     const visitor = new Visitor(without);
-    expect((await visitor.get('/console/sign-in')).text).not.to.include('/console/sign-in/provider');
-    expect((await visitor.get('/console/sign-in/provider')).status).to.equal(404);
+    expect((await visitor.get('/console/sign-in')).text).not.to.include('/console/sign-in/with/Example');
+    expect((await visitor.get('/console/sign-in/with/Example')).status).to.equal(404);
     expect((await visitor.get('/console/sign-in/callback?code=a&state=b')).status).to.equal(404);
     await without.stop();
   });

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { OWN_SITE } from '../../catalogue/site.ts';
 import { badRequest } from '../../domain/errors.ts';
 import { FormError, problemMessage } from '../../console/form-problem.ts';
 import { textsIn } from '../../console/texts/texts.ts';
@@ -118,12 +119,15 @@ describe('a refused form', () => {
 
   it('repeats the message of the API, marked as English, where the console has no other message', () => {
     const refusal = badRequest('The moon is full.', { path: ['moon'], kind: 'moon.full', values: {} });
-    expect(problemMessage(refusal, textsIn('zh'))).to.deep.equal({
+    expect(problemMessage(refusal, textsIn('zh', OWN_SITE.name))).to.deep.equal({
       message: '请修改后重试。系统的英文说明：',
       english: 'The moon is full.',
     });
-    expect(problemMessage(refusal, textsIn('en'))).to.deep.equal({ message: 'The moon is full.', english: null });
-    expect(problemMessage(new FormError('月圆了。'), textsIn('zh'))).to.deep.equal({
+    expect(problemMessage(refusal, textsIn('en', OWN_SITE.name))).to.deep.equal({
+      message: 'The moon is full.',
+      english: null,
+    });
+    expect(problemMessage(new FormError('月圆了。'), textsIn('zh', OWN_SITE.name))).to.deep.equal({
       message: '月圆了。',
       english: null,
     });

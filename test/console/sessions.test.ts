@@ -11,7 +11,7 @@ import {
   Visitor,
 } from '../support/console.ts';
 
-const BROWSER = { secondFactorPending: false, byProvider: false, userAgent: 'a browser' };
+const BROWSER = { issuer: null, userAgent: 'a browser', ip: '203.0.113.7' };
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 
 describe('sessions of the console', () => {
@@ -130,10 +130,10 @@ describe('sessions of the console', () => {
     const email = newEmail();
     const first = await Visitor.invited(app, { email });
     const user_id = await userId(email);
-    const open = () => openSession(app.database, { userId: user_id, ...BROWSER });
-    const pending = () => openSession(app.database, { userId: user_id, ...BROWSER, secondFactorPending: true });
+    const open = (secondFactorPending = false) =>
+      openSession(app.database, { user: { id: user_id, email }, ...BROWSER, secondFactorPending });
     for (let opened = 0; opened < 49; opened++) await open();
-    for (let opened = 0; opened < 60; opened++) await pending();
+    for (let opened = 0; opened < 60; opened++) await open(true);
     expect(await isIn(first)).to.equal(true);
     await open();
     const rows = app.database('sessions').where({ user_id });

@@ -154,8 +154,7 @@ describe('the import of a bill in the console', () => {
 });
 
 describeInBrowser('the import of a bill in a browser', (browser) => {
-  it('sends a file, and shows the limit before a larger one is sent', async function () {
-    this.timeout(60_000);
+  it('sends a file, and shows the limit before a larger one is sent', async () => {
     const app = await startTestConsole();
     const tab = await browser.open(app.baseUrl);
     try {

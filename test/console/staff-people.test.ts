@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { findBlocks } from '../../services/people/registration-blocks.ts';
 import {
   addSecondFactor,
   invite,
@@ -133,6 +134,16 @@ describe('accounts and people that operators create and change in the console', 
       expect((await visitor.send('/console/sign-in', { email, password: PASSWORD })).status).to.equal(303);
     });
 
+    it('a person is disabled when blocked, with a reason, and cannot register again', async () => {
+      const email = newEmail();
+      await invite(app, { email, account_id: customer.accountId });
+      const { id } = await userOf(email);
+      await operator.send(`/console/staff/people/${id}/block`, { reason: 'fraud' });
+      expect((await userOf(email)).disabled_at).to.be.instanceOf(Date);
+      const found = await findBlocks(app.database, { email: email.replace('@', '+2@'), network: '192.0.2.1' });
+      expect([...found]).to.deep.equal(['address']);
+    });
+
     it('signs in without a second factor after the operator removed it', async () => {
       const email = newEmail();
       const visitor = await Visitor.invited(app, { email, account_id: customer.accountId });
@@ -145,10 +156,11 @@ describe('accounts and people that operators create and change in the console', 
       const email = newEmail();
       await invite(app, { email, staff_role: 'finance' });
       const { id } = await userOf(email);
-      for (const action of ['', '/disable', '/link', '/second-factor', '/role', '/leave'])
-        expect((await operator.send(`/console/staff/people/${id}${action}`, { name: 'x' })).status, action).to.equal(
-          403,
-        );
+      for (const action of ['', '/disable', '/block', '/link', '/second-factor', '/role', '/leave'])
+        expect(
+          (await operator.send(`/console/staff/people/${id}${action}`, { name: 'x', reason: 'x' })).status,
+          action,
+        ).to.equal(403);
       expect((await operator.get(`/console/staff/people/${id}`)).text).not.to.include('action="/console/staff/people');
     });
   });

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { OWN_SITE } from '../../catalogue/site.ts';
 import * as fc from 'fast-check';
 import { findSalesBelowCost, setPriceList } from '../../services/money/price-lists.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
@@ -19,11 +20,15 @@ describe('price lists in the console of the staff', () => {
     finance.send(PATH, { name: 'kites', factor: '0.9', rules: '', valid_from: '', reason: 'a test', ...fields });
 
   it('are created, shown with both prices of a model, and changed by finance', async () => {
-    const created = await create({ rules: 'model vidone-3.0 720p=0.08\n\nfamily textg factor=0.5\n' });
+    const created = await create({
+      batch_factor: '0.6',
+      rules: 'model vidone-3.0 720p=0.08\n\nfamily textg factor=0.5\n',
+    });
     expect([created.status, created.headers['location']]).to.deep.equal([303, `${PATH}/kites`]);
     const { text } = await finance.get(`${PATH}/kites`);
     expect(text).to.include('<s class="soft">$0.10/s</s> <span class="money">$0.08/s</span>');
     expect(text).to.include('model vidone-3.0 720p=0.08\nfamily textg factor=0.5');
+    expect(text).to.include('× 0.6').and.include('name="batch_factor"');
     const changed = await finance.send(`${PATH}/kites`, {
       factor: '0.8',
       rules: '',
@@ -103,7 +108,7 @@ describe('the rules of a price list as text', () => {
   it('are read back as they were written', () => {
     fc.assert(
       fc.property(fc.array(rule), (rules) => {
-        expect(readRules(writeRules(rules), textsIn('en'))).to.deep.equal(
+        expect(readRules(writeRules(rules), textsIn('en', OWN_SITE.name))).to.deep.equal(
           rules.map((one) => ({ ...one, prices: { ...one.prices } })),
         );
       }),

@@ -16,7 +16,7 @@ const TABLES = [
   'webhook_endpoints',
   'deliveries',
   'account_members',
-  'end_user_budgets',
+  'budgets',
   'billing_documents',
   'transfers',
 ] as const;
@@ -37,6 +37,7 @@ describe('the ids of another account', () => {
     budget_id: newId('endUserBudget'),
     document_id: newId('billingDocument'),
     file_id: newId('file'),
+    batch_id: newId('batch'),
     user_id: newId('user'),
   };
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { OWN_SITE } from '../../catalogue/site.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import { mediaPrices, offerOf } from '../../catalogue/offer.ts';
 import { priceName, priceText } from '../../console/html/terms.tsx';
@@ -24,7 +25,7 @@ describe('prices in words', () => {
     ['zh', ['720p: $0.10/秒', '含 audio: +$0.24/秒', '含 mode = pro: × 1.5', '含 audio, mode = pro: +$0.02/秒, × 2']],
   ] as const) {
     it(`state the unit, and of a condition only what the condition changes: ${language}`, () => {
-      const texts = textsIn(language);
+      const texts = textsIn(language, OWN_SITE.name);
       const shown = Object.entries(mediaPrices(pricing)).map(
         ([name, price]) => `${priceName(name, texts)}: ${priceText(name, price, texts)}`,
       );

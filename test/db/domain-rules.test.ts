@@ -3,12 +3,17 @@ import type { Database } from '../../db/database.ts';
 import { ANNOUNCED_SECONDS } from '../../db/queries/price-lists.ts';
 import { HEARTBEAT_TIMEOUT_SECONDS, isLeaseValid } from '../../db/text-lease.ts';
 import { RECORDED_COLUMNS, SETTLEMENT_FIELDS } from '../../db/text-money/settlement.ts';
+import { BATCH_ENDPOINTS, BATCH_LINE_STATUSES, BATCH_STATUSES } from '../../domain/batch.ts';
 import { LIMIT_PERIODS } from '../../domain/api-key.ts';
 import { DOCUMENT_KINDS } from '../../domain/billing-document.ts';
 import { TASK_ERROR_CODES } from '../../domain/errors.ts';
+import { FILE_PURPOSES } from '../../domain/file-purpose.ts';
 import { findPosting, TRANSFERS } from '../../domain/ledger.ts';
+import { MAIL_OUTCOMES } from '../../domain/mail.ts';
 import { END_USERS, IDEMPOTENCY, REFUSED_CALLS, WEBHOOKS, RESPONSES } from '../../domain/policy.ts';
+import { BLOCK_KINDS, REGISTRATION_STATES } from '../../domain/registration.ts';
 import { ADMIN_ROLES, MEMBER_ROLES } from '../../domain/roles.ts';
+import { SIGNUP_CREDIT_OUTCOMES } from '../../domain/signup-credit.ts';
 import { TASK_STATUSES } from '../../domain/task.ts';
 import { SUMMED_TOKEN_COUNTS, TOKEN_COUNTS } from '../../domain/text-tokens.ts';
 import { BILL_TOLERANCES } from '../../domain/vendor-bill.ts';
@@ -44,22 +49,30 @@ describe('the domain rules that PostgreSQL also enforces', () => {
   const lists: readonly (readonly [constraint: string, table: string, words: readonly string[]])[] = [
     ['tasks_status_check', 'tasks', TASK_STATUSES],
     ['tasks_error_code_check', 'tasks', TASK_ERROR_CODES],
+    ['batches_status_check', 'batches', BATCH_STATUSES],
+    ['batches_endpoint_check', 'batches', BATCH_ENDPOINTS],
+    ['batch_lines_status_check', 'batch_lines', BATCH_LINE_STATUSES],
     ['webhook_endpoints_events_check', 'webhook_endpoints', SUBSCRIBABLE_EVENTS],
     ['text_requests_format_check', 'text_requests', REQUEST_FORMAT_NAMES],
     ['events_type_check', 'events', [...SUBSCRIBABLE_EVENTS, ENDPOINT_TEST_EVENT]],
     ['api_keys_limit_period_check', 'api_keys', LIMIT_PERIODS],
-    ['end_user_budgets_limit_period_check', 'end_user_budgets', LIMIT_PERIODS],
+    ['budgets_limit_period_check', 'budgets', LIMIT_PERIODS],
     ['users_staff_role_check', 'users', ADMIN_ROLES],
     ['admin_tokens_role_check', 'admin_tokens', ADMIN_ROLES],
     ['account_members_role_check', 'account_members', MEMBER_ROLES],
     ['account_invitations_role_check', 'account_invitations', MEMBER_ROLES],
+    ['mails_outcome_check', 'mails', MAIL_OUTCOMES],
+    ['registrations_state_check', 'registrations', REGISTRATION_STATES],
+    ['registration_blocks_kind_check', 'registration_blocks', BLOCK_KINDS],
+    ['signup_credits_outcome_check', 'signup_credits', SIGNUP_CREDIT_OUTCOMES],
     ['billing_documents_kind_check', 'billing_documents', DOCUMENT_KINDS],
     ['billing_numbers_kind_check', 'billing_numbers', DOCUMENT_KINDS],
+    ['uploads_purpose_check', 'uploads', FILE_PURPOSES],
   ];
   for (const [constraint, table, words] of lists) {
     it(`allow only the domain’s words: ${constraint}`, async () => {
       const check = await constraintOf(constraint, table);
-      expect([...check.matchAll(/'([\w.-]+)'::text/g)].map(([, word]) => word)).to.have.members([...words]);
+      expect([...check.matchAll(/'([\w./-]+)'::text/g)].map(([, word]) => word)).to.have.members([...words]);
     });
   }
 
@@ -97,7 +110,7 @@ describe('the domain rules that PostgreSQL also enforces', () => {
 
   it('bound names of end users alike', async () => {
     for (const [constraint, table] of [
-      ['end_user_budgets_end_user_check', 'end_user_budgets'],
+      ['budgets_end_user_check', 'budgets'],
       ['tasks_end_user_check', 'tasks'],
       ['text_requests_end_user_check', 'text_requests'],
     ] as const)

@@ -12,9 +12,22 @@ describe('encryption', () => {
       property(
         text,
         text,
-        (secret, context) => encryption.decrypt(encryption.encrypt(secret, context), context) === secret,
+        (secret, context) =>
+          encryption.decrypt(encryption.encrypt(secret, context), context) === secret &&
+          encryption.decrypt(encryption.encryptCompact(secret, context), context) === secret,
       ),
     );
+  });
+
+  it('compresses a text of up to 64,000 characters when it encrypts the text compactly', () => {
+    const encryption = createEncryption(key, Buffer.alloc(32, 8));
+    const text = 'a word '.repeat(200);
+    expect(encryption.encryptCompact(text)).to.have.length.below(100);
+    const answer = '{"choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}]}';
+    expect(encryption.encryptCompact(answer)).to.have.length.below(answer.length);
+    expect(encryption.encryptCompact(text.repeat(100))).to.have.length.above(100 * text.length);
+    const moved = encryption.reencrypt(createEncryption(Buffer.alloc(32, 8)).encryptCompact(text));
+    expect(moved && createEncryption(key).decrypt(moved)).to.equal(text);
   });
 
   it('never encrypts the same text to the same bytes, nor shows it', () => {
@@ -26,11 +39,14 @@ describe('encryption', () => {
 
   it('detects a change of any byte', () => {
     const encryption = createEncryption(key);
-    const encrypted = encryption.encrypt('secret');
-    for (const index of encrypted.keys()) {
-      const changed = Buffer.from(encrypted);
-      changed[index] = (changed[index] ?? 0) ^ 1;
-      expect(() => encryption.decrypt(changed), `byte ${index}`).to.throw(DecryptionError);
+    for (const encrypted of [encryption.encrypt('secret'), encryption.encryptCompact('secret')]) {
+      for (const [index, byte] of encrypted.entries()) {
+        for (const other of [byte ^ 1, byte ^ 3]) {
+          const changed = Buffer.from(encrypted);
+          changed[index] = other;
+          expect(() => encryption.decrypt(changed), `byte ${index}`).to.throw(DecryptionError);
+        }
+      }
     }
   });
 

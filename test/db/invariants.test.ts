@@ -334,6 +334,7 @@ describe('the rules of the database', () => {
           'price_list_versions_are_called_by_it',
         ],
         ['a factor of another form', ['0', '-1', '1e1', '1000', '0.1234567', '.5', ''].map((factor) => ({ factor }))],
+        ['a factor for batches of another form', ['0', '1000', '.5', ''].map((factor) => ({ batch_factor: factor }))],
         ['rules that are no list', { rules: '{}' }],
         ['no author, and one that is too long', [{ author: '' }, { author: 'a'.repeat(201) }]],
         ['no reason, and one that is too long', [{ reason: '' }, { reason: 'a'.repeat(1_001) }]],
@@ -354,6 +355,7 @@ describe('the rules of the database', () => {
     refuses('an account that pays by no list', 'accounts_price_list_fkey', ({ account }) =>
       update('accounts', account, { price_list: 'none' }),
     );
+    refuses('a task of no batch', 'tasks_batch_id_check', () => insertTask({ batch_id: 'batch_1' }));
     refuses('a task priced by no version', 'tasks_price_list_fkey', () => insertTask({ price_list: 'none@1' }));
   });
 
@@ -512,20 +514,20 @@ describe('the rules of the database', () => {
     );
     refuses(
       'a resolution of no reservation',
-      'transfers_match_reservation',
+      'transfers_move_balances',
       ({ hold }) => resolve(hold, { pending_id: newId('transfer') }),
       ({ hold, settlement }) => resolve(hold, { pending_id: settlement['id'] }),
     );
     refuses(
       'a resolution with another opening time, also in another month',
-      'transfers_match_reservation',
+      'transfers_move_balances',
       ({ hold }) => resolve(hold, { opened_at: new Date() }),
       ({ hold }) => resolve(hold, { opened_at: nextMonth() }),
       ({ settledHold }) => resolve(settledHold, { opened_at: nextMonth() }),
     );
     refuses(
       'a resolution of another account, key or task',
-      'transfers_match_reservation',
+      'transfers_move_balances',
       ({ hold, other }) => resolve(hold, { account_id: other.id }),
       ({ hold, otherKey }) => resolve(hold, { api_key_id: otherKey.id }),
       ({ hold }) => resolve(hold, { api_key_id: null }),
@@ -533,7 +535,7 @@ describe('the rules of the database', () => {
     );
     refuses(
       'a resolution of more, of less, or of other credit than the hold',
-      'transfers_match_reservation',
+      'transfers_move_balances',
       ({ hold, heldTask: { price } }) => resolve(hold, { amount: price + 1n }),
       ({ hold, heldTask: { price } }) => resolve(hold, { amount: price - 1n, signup_amount: 0 }),
       ({ hold }) => resolve(hold, { signup_amount: 1 }),
@@ -966,9 +968,21 @@ describe('the rules of the database', () => {
     const uploadOf = ({ account }: Given): Row => {
       const id = newId('file');
       const upload = { id, account_id: account.id, storage_key: `uploads/${id}.png`, mime_type: 'image/png' };
-      return { ...upload, bytes: 1, created_at: new Date() };
+      return { ...upload, bytes: 1, purpose: 'user_data', created_at: new Date() };
     };
     refusesRows('uploads', uploadOf, [
+      ['a file for nothing', { purpose: 'assistants', expires_at: new Date() }],
+      ['a file of no lines', { lines: 0 }],
+      [
+        'a file of a batch that never expires, or another file that does',
+        [{ purpose: 'batch' }, { expires_at: new Date() }],
+        'uploads_of_batches_expire',
+      ],
+      [
+        'a stored file of a batch without lines, or another file with lines',
+        [{ purpose: 'batch', expires_at: new Date(), stored_at: new Date() }, { lines: 1 }],
+        'uploads_of_batches_have_lines',
+      ],
       ['an id of another form', { id: 'file_1' }],
       ['a file of no account', { account_id: newId('account') }, 'uploads_account_id_fkey'],
       ['a file of no bytes', { bytes: 0 }],
@@ -993,6 +1007,12 @@ describe('the rules of the database', () => {
         'an action on no account',
         { ...ofAccount, account_id: newId('account'), kind: 'suspend' },
         'operator_actions_account_id_fkey',
+      ],
+      ['an action on no batch', { ...ofAccount, batch_id: 'batch_1' }, 'operator_actions_batch_id_check'],
+      [
+        'an action on no registration',
+        { task_id: null, task_created_at: null, kind: 'block', registration_id: 'reg_1' },
+        'operator_actions_registration_id_check',
       ],
       ['an action for no reason', { reason: '' }],
       ['a second cancellation of a task', { kind: 'cancel' }, 'operator_actions_one_cancel'],
@@ -1239,7 +1259,7 @@ describe('the rules of the database', () => {
       ['a month that nobody closed', { author: '' }],
     ]);
     keepsRows('closed_months', () => closedMonth, { transfers: 1 });
-    refuses('a transfer in a month that is closed', 'transfers_not_in_closed_months', () =>
+    refuses('a transfer in a month that is closed', 'transfers_move_balances', () =>
       database.transaction(async (transaction) => {
         const month = transaction.raw(`date_trunc('month', now() AT TIME ZONE 'UTC')::date`);
         await transaction('closed_months').insert({ ...closedMonth, month });
@@ -1269,9 +1289,11 @@ describe('the rules of the database', () => {
       ['an id of another form', { id: 'txt_1' }],
       ['a longer name of an end user', { end_user: 'a'.repeat(129) }],
       ['usage of no call', { calls: 0 }],
+      ['a request of no batch', { batch_id: 'batch_1' }],
+      ['a request that costs nothing of its cost', { cost_factor: 0 }],
       ['an unknown format', { format: 'smoke' }],
       ['an unknown outcome', { outcome: 'lost', held: 0, charge: 0 }],
-      ...TOKEN_COUNTS.map(({ column }): Refusal => [`less than zero ${column}`, { [column]: -1 }]),
+      ...TOKEN_COUNTS.map(({ column }): Refusal => [`less than zero ${column}`, { [column]: -1 }, 'usage_count_check']),
       [
         'more tokens kept for an hour than were written to a cache',
         { cache_write_tokens: 1, cache_write_1h_tokens: 2 },
@@ -1319,6 +1341,7 @@ describe('the rules of the database', () => {
       ...TOKEN_COUNTS.map(({ column }): Refusal => [
         `a failed attempt with less than zero ${column}`,
         { [column]: -1 },
+        'usage_count_check',
       ]),
     ]);
     refusesRemoval('failed_text_attempts', failedAttempt);
@@ -1329,14 +1352,29 @@ describe('the rules of the database', () => {
     ]);
     const budget = () => ({ id: newId('endUserBudget'), end_user: 'alice', usage_limit: 1, limit_period: 'day' });
     const budgetOf = ({ account }: Given) => ({ ...budget(), account_id: account.id });
-    refuses('two budgets of an end user', 'end_user_budgets_one_each', (given) =>
-      database('end_user_budgets').insert([budgetOf(given), budgetOf(given)]),
+    refuses('two budgets of an end user', 'budgets_one_each', (given) =>
+      database('budgets').insert([budgetOf(given), budgetOf(given)]),
     );
-    refusesRows('end_user_budgets', budgetOf, [
+    const whole = (given: Given) => ({ ...budgetOf(given), id: newId('budget'), end_user: null });
+    refuses('two budgets of an account for the same models and period', 'budgets_one_each_of_an_account', (given) =>
+      database('budgets').insert([whole(given), whole(given)]),
+    );
+    refuses('other models of a budget', 'budgets_keep_what_they_count', async (given) => {
+      const row = whole(given);
+      await database('budgets').insert(row);
+      await database('budgets')
+        .where({ id: row.id })
+        .update({ models: ['vidone-3.0'] });
+    });
+    refusesRows('budgets', budgetOf, [
       ['an id of another form', { id: 'eub_1' }],
       ['a budget of nobody', [{ end_user: '' }, { end_user: 'a'.repeat(129) }]],
       ['another period', { limit_period: 'year' }],
-      ['a budget of an unknown account', { account_id: newId('account') }, 'end_user_budgets_account_id_fkey'],
+      ['no models', { models: [] }],
+      ['an end user and models', { models: ['vidone-3.0'] }, 'budgets_of_an_end_user_have_no_other_scope'],
+      ['a ceiling of an end user', { is_ceiling: true }, 'budgets_of_an_end_user_have_no_other_scope'],
+      ['an id of another kind of budget', { end_user: null }, 'budgets_ids_say_of_whom'],
+      ['a budget of an unknown account', { account_id: newId('account') }, 'budgets_account_id_fkey'],
     ]);
     const slot = { text_request_id: newId('textRequest'), taken_at: new Date() };
     refusesTwice('a slot of a request', 'text_free_slots', ({ account }) => ({ ...slot, account_id: account.id }));
@@ -1371,6 +1409,12 @@ describe('the rules of the database', () => {
       ],
       null,
     );
+  });
+
+  describe('the overload of live requests', () => {
+    refusesRows('live_overload', () => ({ at: new Date() }), [
+      ['a hidden time', { only_row: false }, 'live_overload_only_row_check'],
+    ]);
   });
 
   describe('files of results', () => {
@@ -1475,6 +1519,47 @@ describe('the rules of the database', () => {
       });
     const grants = (transaction: Database, { id }: Row) => transaction('promo_grants').where({ id });
 
+    describe('of plans', () => {
+      const subscription = { customer: 'cus_1', status: 'active', item: 'si_1', price: 'price_1', reading: 1 };
+      const subscriptionOf = ({ account }: Given) => ({ ...subscription, id: 'sub_1', account_id: account.id });
+      const period = { subscription_id: 'sub_given', plan: 'basic', included: 1, invoiced_at: expires_at };
+      const times = { starts_at: new Date(0), ends_at: expires_at, limits_until: expires_at };
+      const periodOf = ({ account }: Given) => ({ ...period, ...times, invoice_id: 'in_1', account_id: account.id });
+      before(() => database('subscriptions').insert({ ...subscriptionOf(given), id: 'sub_given' }));
+
+      refusesRows('subscriptions', subscriptionOf, [
+        ['a subscription without an id', { id: '' }],
+        ['a subscription of an unknown account', { account_id: newId('account') }, 'subscriptions_account_id_fkey'],
+        ['a subscription of no customer', { customer: '' }],
+        ['a subscription without a status', { status: '' }],
+        ['a subscription to nothing', { item: '' }],
+        ['a subscription without a price', { price: '' }],
+      ]);
+      refuses('to give a subscription to another account', 'subscriptions_keep_identity', (row) =>
+        withRow('subscriptions', subscriptionOf(row), (transaction) =>
+          transaction('subscriptions')
+            .where({ id: 'sub_1' })
+            .update({ account_id: newId('account') }),
+        ),
+      );
+      refusesRemoval('subscriptions', subscriptionOf);
+      refusesRows('plan_periods', periodOf, [
+        ['an invoice without an id', { invoice_id: '' }],
+        ['a period of no subscription', { subscription_id: 'sub_none' }, 'plan_periods_subscription_id_fkey'],
+        ['a period of an unknown account', { account_id: newId('account') }, 'plan_periods_account_id_fkey'],
+        ['a period of no plan', { plan: '' }],
+        ['a rate of nothing', { rate_limit_rpm: 0 }],
+        ['no seat', { seats: 0 }],
+        ['a period that ends before it starts', { starts_at: new Date(8e12) }, 'plan_periods_last'],
+        ['credit that was not granted', { grant_id: newId('promoGrant') }, 'plan_periods_grant_id_fkey'],
+      ]);
+      refuses('credit of two periods', 'plan_periods_grant_id_key', (row) => {
+        const granted = { ...periodOf(row), grant_id: newId('promoGrant') };
+        return database('plan_periods').insert([granted, { ...granted, invoice_id: 'in_2' }]);
+      });
+      keepsRows('plan_periods', periodOf, { plan: 'pro' });
+    });
+
     refusesRows('promo_grants', () => newGrant(), [
       ['an id of another form', { id: 'prm_1' }],
       ['a grant to nobody', { account_id: newId('account') }, 'promo_grants_account_id_fkey'],
@@ -1505,7 +1590,7 @@ describe('the rules of the database', () => {
       afterGiving((transaction, row) => grants(transaction, row).delete()),
     );
     refuses('to forget all grants', 'promo_grants_not_truncated', () => statement('TRUNCATE promo_grants CASCADE'));
-    refuses('to hide that an account has promo credit', 'accounts_has_promo', () =>
+    refuses('to hide that an account has promo credit', 'accounts_balances', () =>
       update('accounts', given.account, { has_promo: true }),
     );
 
@@ -1524,6 +1609,128 @@ describe('the rules of the database', () => {
         ]),
       ),
     );
+  });
+
+  describe('gift codes', () => {
+    const newBatch = (changes: Row = {}): Row => ({
+      id: newId('giftBatch'),
+      label: 'Spring fair',
+      kind: 'funds',
+      amount: 1_000,
+      codes: 2,
+      expires_at: new Date(Date.now() + 86_400_000),
+      author: 'Ada',
+      requires_second_approval: true,
+      ...changes,
+    });
+    const approval = { approved_by: 'Bob', approved_at: new Date() };
+    const withdrawal = { withdrawn_by: 'Bob', withdrawn_at: new Date(), withdrawal_reason: 'a test' };
+    refusesRows('gift_batches', () => newBatch(), [
+      ['an id of another form', { id: 'gib_1' }],
+      ['a batch without a label', { label: '' }],
+      ['a kind that there is not', { kind: 'gold' }],
+      ['codes for nothing', { amount: 0 }],
+      ['no codes, and more than fit', [{ codes: 0 }, { codes: 1_001 }]],
+      ['promo credit of no days', { credit_days: 0, kind: 'promo_credit' }],
+      ['a limit of nobody', { once_per: 'planet' }],
+      ['a batch of nobody', { author: '' }],
+      ['a withdrawal for no reason', { ...withdrawal, withdrawal_reason: '' }, 'gift_batches_withdrawal_reason_check'],
+      [
+        'promo credit that never expires, and funds that do',
+        [{ kind: 'promo_credit' }, { credit_days: 1 }],
+        'gift_batches_promo_credit_lasts',
+      ],
+      ['a batch whose time is over', { expires_at: new Date(0) }, 'gift_batches_last'],
+      [
+        'an approval by its author, and one that nobody asked for',
+        [
+          { ...approval, approved_by: 'Ada' },
+          { ...approval, requires_second_approval: false },
+        ],
+        'gift_batches_take_two',
+      ],
+      ['half an approval', { approved_at: new Date() }, 'gift_batches_are_approved_at_a_time'],
+      ['half a withdrawal', { withdrawn_at: new Date() }, 'gift_batches_are_withdrawn_by_somebody'],
+    ]);
+    refuses(
+      'other terms, another approval and another withdrawal',
+      'gift_batches_keep_their_terms',
+      ...[{ amount: 2_000 }, { approved_by: 'Eve' }, { withdrawal_reason: 'none' }].map(
+        (changes) => () =>
+          withRow('gift_batches', newBatch({ ...approval, ...withdrawal }), (transaction) =>
+            transaction('gift_batches').update(changes),
+          ),
+      ),
+    );
+    refusesRemoval('gift_batches', () => newBatch());
+
+    const newCode = (batch: Row, changes: Row = {}): Row => ({
+      id: newId('giftCode'),
+      batch_id: batch['id'],
+      digest: randomBytes(32),
+      ...changes,
+    });
+    const redemption = (): Row => ({
+      account_id: given.account.id,
+      redeemed_at: new Date(),
+      credit_id: newId('transfer'),
+    });
+    const withCodes = (
+      codesOf: (batch: Row) => readonly Row[],
+      attempt: (transaction: Database) => PromiseLike<unknown> = async () => {},
+    ): PromiseLike<unknown> => {
+      const batch = newBatch();
+      return withRow('gift_batches', batch, async (transaction) => {
+        await transaction('gift_codes').insert(codesOf(batch));
+        await attempt(transaction);
+      });
+    };
+    const refusesCode = (what: string, rule: string, changes: () => Row): void =>
+      refuses(what, rule, () => withCodes((batch) => [newCode(batch, changes())]));
+    refusesCode('a code of another form', 'gift_codes_id_check', () => ({ id: 'gift_1' }));
+    refusesCode('a code of no batch', 'gift_codes_batch_id_fkey', () => ({ batch_id: newId('giftBatch') }));
+    refusesCode('a digest of another length', 'gift_codes_digest_check', () => ({ digest: randomBytes(31) }));
+    refusesCode('a code that nobody redeemed', 'gift_codes_account_id_fkey', () => ({
+      ...redemption(),
+      account_id: newId('account'),
+    }));
+    refusesCode('half a redemption', 'gift_codes_are_redeemed_by_an_account', () => ({ redeemed_at: new Date() }));
+    refusesCode('a count without a redemption', 'gift_codes_count_once_redeemed', () => ({ counted_for: 'usr_a' }));
+    refusesCode('a redemption without a credit', 'gift_codes_are_credited', redemption);
+    refuses('a code twice', 'gift_codes_pkey', () =>
+      withCodes((batch) => {
+        const code = newCode(batch);
+        return [code, { ...code, digest: randomBytes(32) }];
+      }),
+    );
+    refuses('a digest twice', 'gift_codes_digest_key', () =>
+      withCodes((batch) => {
+        const code = newCode(batch);
+        return [code, { ...code, id: newId('giftCode') }];
+      }),
+    );
+    refuses('one credit for two codes', 'gift_codes_credit_id_key', () =>
+      withCodes((batch) => {
+        const redeemed = redemption();
+        return [newCode(batch, redeemed), newCode(batch, redeemed)];
+      }),
+    );
+    refuses('two codes of a batch for one person', 'gift_codes_once', () =>
+      withCodes((batch) => [1, 2].map(() => newCode(batch, { ...redemption(), counted_for: 'usr_a' }))),
+    );
+    refuses('a second redemption', 'gift_codes_are_redeemed_once', () =>
+      withCodes(
+        (batch) => [newCode(batch, redemption())],
+        (transaction) => transaction('gift_codes').update(redemption()),
+      ),
+    );
+    refuses('removal of a code', 'gift_codes_are_kept', () =>
+      withCodes(
+        (batch) => [newCode(batch)],
+        (transaction) => transaction('gift_codes').delete(),
+      ),
+    );
+    refuses('removal of all codes', 'gift_codes_not_truncated', () => statement('TRUNCATE gift_codes CASCADE'));
   });
 
   describe('low balances', () => {
@@ -1568,6 +1775,71 @@ describe('the rules of the database', () => {
   describe('marks of secrets', () => {
     const markOf = (): Row => ({ name: 'key_pepper', mark: Buffer.from('mark') });
     refusesRows('secret_marks', markOf, [['the mark of another secret', { name: 'password' }]]);
+  });
+
+  describe('signup credit', () => {
+    const creditOf = ({ account }: Given): Row => ({
+      account_id: account.id,
+      normal_address_digest: randomBytes(32),
+      network: '192.0.2.0/24',
+      outcome: 'granted',
+      amount: '1',
+      transfer_id: newId('transfer'),
+    });
+    const awaited = { outcome: 'awaits_payment', transfer_id: null };
+    refusesRows('signup_credits', creditOf, [
+      ['a digest of another length', { normal_address_digest: Buffer.from('a') }],
+      ['a network without a name', { network: '' }],
+      ['an unknown outcome', { outcome: 'perhaps', transfer_id: null }],
+      ['no credit', { amount: '0' }],
+      ['granted credit without its transfer', { transfer_id: null }, 'signup_credits_are_posted_if_granted'],
+      ['an account that does not exist', { account_id: newId('account') }, 'signup_credits_account_id_fkey'],
+    ]);
+    const twice = (given: Given, other: Given['account'], same: Row): PromiseLike<unknown> =>
+      database('signup_credits').insert([
+        { ...creditOf(given), ...same },
+        { ...creditOf(given), ...same, account_id: other.id },
+      ]);
+    refuses('credit for a mailbox twice', 'signup_credits_once_per_mailbox', (given) =>
+      twice(given, given.other, { ...awaited, normal_address_digest: randomBytes(32) }),
+    );
+    refuses('one transfer for two decisions', 'signup_credits_transfer_id_key', (given) =>
+      twice(given, given.other, { transfer_id: newId('transfer') }),
+    );
+    refuses('another decision', 'signup_credits_are_decided_once', (given) =>
+      withRow('signup_credits', creditOf(given), (transaction) =>
+        transaction('signup_credits').update({ outcome: 'awaits_payment', transfer_id: null }),
+      ),
+    );
+    refuses('another amount than the awaited one', 'signup_credits_are_decided_once', (given) =>
+      withRow('signup_credits', { ...creditOf(given), ...awaited }, (transaction) =>
+        transaction('signup_credits').update({ outcome: 'granted', transfer_id: newId('transfer'), amount: '2' }),
+      ),
+    );
+    refusesRemoval('signup_credits', creditOf);
+  });
+
+  describe('blocks of registrations', () => {
+    const blockOf = (): Row => ({
+      id: newId('registrationBlock'),
+      kind: 'network',
+      value: `2001:db8:0:${randomBytes(2).toString('hex')}::/64`,
+    });
+    refusesRows('registration_blocks', blockOf, [
+      ['an id of another form', { id: 'blk_1' }],
+      ['an unknown kind', { kind: 'country' }],
+      ['a block of nothing', { value: '' }],
+    ]);
+    refuses('a block of something blocked', 'registration_blocks_once', () => {
+      const block = blockOf();
+      return database('registration_blocks').insert([block, { ...block, id: newId('registrationBlock') }]);
+    });
+    refuses('a change of a block, or of a lifted one', 'registration_blocks_are_lifted_once', () =>
+      withRow('registration_blocks', blockOf(), (transaction) =>
+        transaction('registration_blocks').update({ value: '192.0.2.0/24', lifted_at: new Date() }),
+      ),
+    );
+    refusesRemoval('registration_blocks', blockOf);
   });
 
   describe('people of the console', () => {
@@ -1634,7 +1906,40 @@ describe('the rules of the database', () => {
       ['a secret for an unknown transport', { transports: ['carrier-pigeon'] }],
       ['a secret of endless sessions', { session_seconds: 3_601 }],
     ]);
-    refusesTwice('an order of an e-mail to an address', 'link_mails', () => ({ email: user.email }));
+    const callRow = ({ account, key }: typeof given) => ({
+      id: newId('realtimeCall'),
+      account_id: account.id,
+      api_key_id: key.id,
+      model: 'demo-realtime',
+      provider: 'simulator',
+      key_hint: '1234',
+      upstream_call_id: 'rtc_1',
+      expires_at: later,
+      followed_until: later,
+    });
+    refusesRows('realtime_calls', callRow, [
+      ['a call of no account', { account_id: newId('account') }, 'realtime_calls_account_id_fkey'],
+      ['a call of no key', { api_key_id: newId('apiKey') }, 'realtime_calls_api_key_id_fkey'],
+    ]);
+    const mail = { id: newId('mail'), kind: 'password_link', address: user.email };
+    refusesRows('mails', () => mail, [
+      ['an e-mail to no address, or to one not in lower case', ['a@', 'A@b.c'].map((address) => ({ address }))],
+      ['an e-mail with the id of something else', { id: newId('user') }],
+      ['an e-mail for a user who is nobody', nobody, 'mails_user_id_fkey'],
+      ['an e-mail about no account', { account_id: newId('account') }, 'mails_account_id_fkey'],
+      ['facts that are no object', { facts: '[]' }],
+      ['an e-mail with an unknown outcome', { outcome: 'lost' }],
+      ['an e-mail whose failure is a book', { failure: 'x'.repeat(501) }],
+      [
+        'an e-mail that was sent at no time, or has a time and was not sent',
+        [{ outcome: 'sent' }, { sent_at: later }],
+        'mails_sent_at_a_time',
+      ],
+    ]);
+    const twoMails = (changes: Row) => () =>
+      database('mails').insert([mail.id, newId('mail')].map((id) => ({ ...mail, id, ...changes })));
+    refuses('two e-mails with a reference', 'mails_reference', twoMails({ reference: 'once' }));
+    refuses('two waiting e-mails of a kind to an address', 'mails_waiting_once', twoMails({}));
     refusesTwice('a count of attempts to sign in', 'sign_in_attempts', () => ({ subject: 'user', attempts: 1 }));
     refusesRows('user_identities', () => identity, [['an identity of nobody', nobody, 'user_identities_user_id_fkey']]);
     refusesRows('recovery_codes', () => code, [['a recovery code of nobody', nobody, 'recovery_codes_user_id_fkey']]);
@@ -1654,18 +1959,70 @@ describe('the rules of the database', () => {
       ['a link for an unknown purpose', { purpose: 'fun' }],
     ]);
 
+    const change = { user_id: user.id, email: 'new@example.com', expires_at: later };
+    refusesRows('address_changes', () => change, [
+      ['an address not in lower case', { email: 'New@example.com' }],
+      ['a change of nobody', nobody, 'address_changes_user_id_fkey'],
+    ]);
+    for (const side of ['old', 'new'])
+      refuses(`two changes of addresses with a link to the ${side} one`, `address_changes_${side}_link`, () =>
+        withRow('users', other, (transaction) =>
+          transaction('address_changes').insert([
+            { ...change, [`${side}_digest`]: digest },
+            { ...change, user_id: other.id, [`${side}_digest`]: digest },
+          ]),
+        ),
+      );
+    const registration = (): Row => ({
+      id: newId('registration'),
+      email: 'stranger@example.com',
+      normal_address_digest: Buffer.alloc(32),
+      network: '192.0.2.0/24',
+      source: 'password',
+      state: 'waiting_for_verification',
+      language: 'en',
+      expires_at: later,
+    });
+    const closed_at = new Date();
+    refusesRows('registrations', registration, [
+      ['an id of another form', { id: 'reg_1' }],
+      ['an address not in lower case', { email: 'Stranger@example.com' }],
+      ['a digest of another length', { normal_address_digest: Buffer.alloc(1) }],
+      ['an unknown state', { state: 'lost', closed_at }],
+      ['a registration of no account', { account_id: newId('account') }, 'registrations_account_id_fkey'],
+      ['a registration of nobody', nobody, 'registrations_user_id_fkey'],
+      [
+        'a closed registration that waits, or an open one that is refused',
+        [{ closed_at }, { state: 'refused' }],
+        'registrations_are_closed_once',
+      ],
+      [
+        'a closed registration with a secret',
+        [{ password_hash: 'hash' }, { link_digest: digest }].map((secret) => ({
+          state: 'refused',
+          closed_at,
+          ...secret,
+        })),
+        'registrations_keep_secrets_while_open',
+      ],
+      [
+        'an account without a completed registration, and a completed one without an account or with an address',
+        ({ account }) => ({ account_id: account.id, email: null }),
+        'registrations_get_an_account',
+      ],
+    ]);
+    refuses('two registrations with a link', 'registrations_link', () =>
+      database('registrations').insert([
+        { ...registration(), link_digest: digest },
+        { ...registration(), link_digest: digest },
+      ]),
+    );
+
     for (const [what, rule, ...alternatives] of [
       ['to no account', 'account_id_fkey', { account_id: newId('account') }],
       ['by somebody who is no member', 'account_id_invited_by_fkey', { invited_by: nobody.user_id }],
       ['whose address is not in lower case', 'email_check', { email: 'A@b.c' }],
       ['to an unknown role', 'role_check', { role: 'king' }],
-      ['whose e-mail is in an unknown state', 'mail_check', { mail: 'lost' }],
-      [
-        'whose e-mail is due and not ordered, or ordered and never due',
-        'are_due_if_ordered',
-        { mail: 'sent', mail_due_at: new Date() },
-        { mail: 'ordered' },
-      ],
       ['for an address that has one', 'pkey', { email: 'c@b.c' }],
       ['by a link that another has', 'digest', { digest: Buffer.from('other') }],
     ] as const) {
@@ -1754,6 +2111,101 @@ describe('the rules of the database', () => {
     refuses('a result of no account', 'late_results_account_id_fkey', (given) =>
       insert('late_results', { ...lateRow(given), account_id: newId('account') }),
     );
+  });
+
+  describe('batches', () => {
+    const batchRow = ({ account, key }: Given): Row => ({
+      id: newId('batch'),
+      account_id: account.id,
+      api_key_id: key.id,
+      request_id: 'req_1',
+      endpoint: '/v1/responses',
+      input_file_id: newId('file'),
+      created_at: new Date(),
+      expires_at: new Date(),
+    });
+    const ENDED = { status: 'completed', ended_at: new Date() };
+    const counts = ['total', 'succeeded', 'failed', 'expired', 'cancelled'];
+    refusesRows('batches', batchRow, [
+      ['a batch with a bad id', { id: 'batch_1' }],
+      ['a batch of no account', { account_id: newId('account') }, 'batches_account_id_fkey'],
+      ['a batch of no key', { api_key_id: newId('apiKey') }, 'batches_api_key_id_fkey'],
+      ['a batch of an unknown endpoint', { endpoint: '/v1/magic' }],
+      ['a batch with an unknown status', { status: 'resting' }],
+      ['a final batch without a time', { status: 'completed' }, 'batches_end_with_a_time'],
+      ['a failed batch without errors', { ...ENDED, status: 'failed' }, 'batches_failed_with_errors'],
+      ['a pause without a time', { paused_reason: 'forbidden' }, 'batches_paused_with_a_time'],
+      ...counts.map((column): Refusal => [`a negative count: ${column}`, { [column]: -1 }]),
+    ]);
+    refuses('another outcome of a final batch', 'batches_change_lawfully', (given) =>
+      withRow('batches', { ...batchRow(given), ...ENDED }, (transaction) =>
+        transaction('batches').update({ total: 1 }),
+      ),
+    );
+    const lineOf = (given: Given, changes: Row = {}): PromiseLike<unknown> => {
+      const batch = batchRow(given);
+      const line = { batch_id: batch['id'], number: 1, custom_id: 'one', ...changes };
+      return withRow('batches', batch, (transaction) => transaction('batch_lines').insert([line, line]));
+    };
+    const refusals: readonly (readonly [what: string, rule: string, changes: Row])[] = [
+      ['a line twice', 'batch_lines_pkey', {}],
+      ['a line without a number', 'batch_lines_number_check', { number: 0 }],
+      ['a line with an unknown status', 'batch_lines_status_check', { status: 'resting' }],
+      ['a negative attempt', 'batch_lines_attempt_check', { attempt: -1 }],
+    ];
+    for (const [what, rule, changes] of refusals) refuses(what, rule, (given) => lineOf(given, changes));
+    refuses('a line of no batch', 'batch_lines_batch_id_fkey', () =>
+      insert('batch_lines', { batch_id: newId('batch'), number: 1, custom_id: 'one' }),
+    );
+    refuses('a line of no job', 'batch_lines_job_id_fkey', (given) => {
+      const batch = batchRow(given);
+      const line = { batch_id: batch['id'], number: 1, custom_id: 'one', job_id: randomUUID() };
+      return withRow('batches', batch, (transaction) => transaction('batch_lines').insert(line));
+    });
+    const jobOf = (batchId: unknown): Row => ({
+      id: randomUUID(),
+      batch_id: batchId,
+      model: 'textc-M3',
+      upstream: 'simulator',
+      upstream_format: 'messages',
+      upstream_model: 'textc-M3',
+      key_digest: 'a',
+      remainder: 'direct',
+      cost_factor: '0.5',
+      created_at: new Date(),
+      sent_at: new Date(),
+      vendor_id: 'a',
+    });
+    const jobRefusals: readonly (readonly [what: string, rule: string, changes: Row])[] = [
+      ['a job with an unknown remainder', 'batch_jobs_remainder_check', { remainder: 'rest' }],
+      ['a job that costs nothing', 'batch_jobs_cost_factor_check', { cost_factor: 0 }],
+      ['a job with negative misses', 'batch_jobs_misses_check', { misses: -1 }],
+      ['a job with an unknown outcome', 'batch_jobs_outcome_check', { outcome: 'rest', ended_at: new Date() }],
+      ['a job that ends without an outcome', 'batch_jobs_end_with_an_outcome', { ended_at: new Date() }],
+      ['a job that exists before it is sent', 'batch_jobs_are_sent_before_they_exist', { sent_at: null }],
+    ];
+    for (const [what, rule, changes] of jobRefusals) {
+      refuses(what, rule, (given) => {
+        const batch = batchRow(given);
+        return withRow('batches', batch, (transaction) =>
+          transaction('batch_jobs').insert({ ...jobOf(batch['id']), ...changes }),
+        );
+      });
+    }
+    const twoJobs = (given: Given, changes: Row): PromiseLike<unknown> => {
+      const batch = batchRow(given);
+      const job = jobOf(batch['id']);
+      return withRow('batches', batch, (transaction) =>
+        transaction('batch_jobs').insert([job, { ...job, ...changes }]),
+      );
+    };
+    refuses('a job twice', 'batch_jobs_pkey', (given) => twoJobs(given, { vendor_id: 'b' }));
+    refuses('a job of the vendor for two jobs', 'batch_jobs_have_one_vendor_job', (given) =>
+      twoJobs(given, { id: randomUUID() }),
+    );
+    refuses('a job of no batch', 'batch_jobs_batch_id_fkey', () => insert('batch_jobs', jobOf(newId('batch'))));
+    const contentRow = (): Row => ({ id: `${newId('batch')}/00001/000`, encrypted_content: Buffer.alloc(1) });
+    refusesRows('batch_contents', contentRow, [['a content of no line', { id: newId('batch') }]]);
   });
 
   describe('in total', () => {

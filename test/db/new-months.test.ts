@@ -14,8 +14,7 @@ const FUTURE_YEARS = Array.from({ length: 6 }, (_, index) => THIS_YEAR + 2 + ind
 describe('the tables of new months', () => {
   const testDatabase = useTestDatabase();
 
-  it('are created while other months are read and written', async function () {
-    this.timeout(180_000);
+  it('are created while other months are read and written', async () => {
     const { database, url } = testDatabase;
     const key = await createFundedKey(database, 1_000);
     const ledger = openTextLedger(url);

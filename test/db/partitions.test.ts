@@ -193,6 +193,7 @@ describe('the partitions of months', () => {
       database,
       starter: NO_STARTER,
       deliveryStarter: { startDue: async () => 0 },
+      batchStarter: { startDue: async () => 0 },
       workflows: {
         isReachable: async () => false,
         describe: async () => null,

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { PUBLIC_PAGES } from '../../console/public/serve.tsx';
 import { parse, parseAllDocuments } from 'yaml';
 import { endpointsFor, TEXT_ADDRESS_ENDPOINTS } from '../../api/endpoints.ts';
 import { VARIABLE_GROUPS, type Variable } from '../../config-variables.ts';
@@ -159,8 +160,7 @@ describeWithHelm('the chart', (tools) => {
       .map(({ metadata, spec }) => ({ name: metadata.name, pod: spec.template.spec }));
 
   for (const [title, values] of Object.entries(VALUES)) {
-    it(`renders valid Kubernetes with settings that Genway reads: ${title}`, async function () {
-      this.timeout(60_000);
+    it(`renders valid Kubernetes with settings that Genway reads: ${title}`, async () => {
       await helm('lint', '--strict', chart, '--values', await writeValues(values));
       const { text, resources } = await render(values);
       const file = join(folder, 'rendered.yaml');
@@ -243,6 +243,8 @@ describeWithHelm('the chart', (tools) => {
           '/docs',
           '/files/x',
           '/status',
+          '/sitemap.xml',
+          ...PUBLIC_PAGES.map(({ path }) => path),
         ],
       ],
       ['genway-text', TEXT_ADDRESS_ENDPOINTS.map(({ path }) => path)],

@@ -5,6 +5,7 @@ import { endpointsFor } from '../../api/endpoints.ts';
 import { REFUSED_FOR_MS } from '../../services/tasks/image-links.ts';
 import { READ_REQUEST as READ_CHAT } from '../../text/chat-completions/request-shape.ts';
 import { readRequest as readEmbeddings } from '../../text/embeddings/request-shape.ts';
+import { readRequest as readRerank } from '../../text/rerank/index.ts';
 import { useOf } from '../../text/fields.ts';
 import { GENERATION_CONFIG, READ_REQUEST as READ_NATIVE } from '../../text/generate-content/request-shape.ts';
 import { READ_REQUEST as READ_MESSAGES } from '../../text/messages/request-shape.ts';
@@ -18,6 +19,7 @@ import { IMAGE_CHOICES } from '../../domain/image-choices.ts';
 import {
   BODIES,
   EMBEDDINGS,
+  RERANK,
   FREE_REQUESTS_PER_MINUTE,
   IDEMPOTENCY,
   IMAGE_LINKS,
@@ -47,7 +49,7 @@ const CITATION = /\bcontract (\d[\d.]*\d|\d)((?:(?:, | and | to )\d(?:[\d.]*\d)?
 const OLD_CITATION = /specification[ ]section/i;
 
 /** Pages to read, served beside the endpoints. */
-const NOT_IN_DESCRIPTION = ['GET /docs', 'GET /docs/administration', 'GET /status'];
+const NOT_IN_DESCRIPTION = ['GET /docs', 'GET /docs/api', 'GET /docs/administration', 'GET /status'];
 
 interface Source {
   readonly file: string;
@@ -167,6 +169,7 @@ function numbersInForce(): Readonly<Record<string, readonly string[]>> {
       `at most ${WEBHOOKS.maxAttempts} attempts`,
     ],
     '4.8.5': [`1 to ${written(EMBEDDINGS.maxInputs)} inputs`, `1 to ${written(EMBEDDINGS.maxDimensions)}, for`],
+    '4.8.8': [`1 to ${written(RERANK.maxDocuments)} texts`],
     '4.9': [`by default the last ${USAGE.defaultDays} days, at most ${USAGE.maxDays} days`],
     '4.10': [`(default ${PAGES.defaultLimit}, at most ${PAGES.maxLimit})`],
     '6': [
@@ -288,7 +291,15 @@ describe('docs/contract.md', () => {
     // contract 9:1
     const paths = endpointsFor({ canTakePayments: true }).map(({ path }) => path);
     const others = paths.filter((path) => !/^\/(v1|v1beta|admin\/v1)\//.test(path));
-    expect(others).to.have.members(['/mcp', '/healthz', '/readyz', '/metrics', '/status.json', '/openapi.json']);
+    expect(others).to.have.members([
+      '/mcp',
+      '/healthz',
+      '/readyz',
+      '/metrics',
+      '/status.json',
+      '/pricing.json',
+      '/openapi.json',
+    ]);
   });
 
   it('states in 2.2 that the files of this edition are checked exactly', () => {
@@ -339,6 +350,7 @@ describe('docs/contract.md', () => {
     ['4.8.2', READ_RESPONSES.specification],
     ['4.8.3', READ_MESSAGES.specification],
     ['4.8.5', readEmbeddings],
+    ['4.8.8', readRerank],
   ] as const) {
     it(`lists in ${section} the fields that are passed on, have no effect or are refused`, () => {
       // contract 4.8.1:23 4.8.1:24 4.8.2:20 4.8.2:21 4.8.3:14 4.8.3:15 4.8.3:16

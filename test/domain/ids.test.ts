@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { ID_PREFIX, type IdKind, createdAtMsOf, isId, newId, randomLetters } from '../../domain/ids.ts';
+import { ID_PREFIX, type IdKind, createdAtMsOf, derivedId, isId, newId, randomLetters } from '../../domain/ids.ts';
 
 const kinds: readonly IdKind[] = Object.keys(ID_PREFIX).filter((kind): kind is IdKind => kind in ID_PREFIX);
 const kind = fc.constantFrom(...kinds);
@@ -29,6 +29,18 @@ describe('ids', () => {
     fc.assert(
       fc.property(kind, momentMs, fc.integer({ min: 1, max: 1_000_000_000 }), (kind, nowMs, laterMs) => {
         expect(newId(kind, nowMs) < newId(kind, nowMs + laterMs)).to.equal(true);
+      }),
+    );
+  });
+
+  it('differ by their variant for objects that the same thing creates', () => {
+    fc.assert(
+      fc.property(momentMs, (nowMs) => {
+        const batchId = newId('batch', nowMs);
+        const ids = Array.from({ length: 36 }, (_, variant) => derivedId('file', batchId, variant));
+        expect(new Set(ids).size).to.equal(36);
+        expect(ids.every((id) => isId('file', id))).to.equal(true);
+        expect(derivedId('file', batchId)).to.equal(ids[0]);
       }),
     );
   });

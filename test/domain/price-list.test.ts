@@ -2,7 +2,9 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { parseUsd } from '../../domain/money.ts';
 import { parseListFactor, PriceList, type PriceRule, type PlannedVersion, versionAt } from '../../domain/price-list.ts';
+import { parseRational } from '../../domain/rational.ts';
 import {
+  batchPricing,
   completeRates,
   boundText,
   type MediaPricing,
@@ -62,6 +64,36 @@ function listOf(factor: string, rules: readonly PriceRule[] = []): PriceList {
   return new PriceList({ id: 'partners@1', factor, rules });
 }
 
+describe('the factor of a price list for batches', () => {
+  const list = (batchFactor: string | null) =>
+    new PriceList({
+      id: 'partners@1',
+      factor: '0.5',
+      rules: [{ model: 'textx-1', prices: { input: '2' } }],
+      batchFactor,
+    });
+  for (const [what, given, ofCatalogue, charge, modifiers] of [
+    ['replaces that of the catalogue', '0.6', '0.5', 1_200_000n, [{ kind: 'batch', factor: '0.6' }]],
+    ['is that of the catalogue by default', null, '0.5', 1_000_000n, [{ kind: 'batch', factor: '0.5' }]],
+    ['applies where the catalogue has none', '0.6', undefined, 1_200_000n, [{ kind: 'batch', factor: '0.6' }]],
+    ['is none where neither has one', null, undefined, 2_000_000n, []],
+  ] as const) {
+    it(what, () => {
+      // contract 8.6:8
+      const rates = completeRates({ input: 8n, cachedInput: 0n, cacheWrite: 0n, cacheWrite1h: 0n, output: 8n });
+      const batchFactor = ofCatalogue === undefined ? undefined : parseRational(ofCatalogue);
+      const pricing = list(given).textPricing(model({ rates, tiers: [], peaks: [], batchFactor }));
+      const tokens = { inputTotal: 1, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, outputTotal: 0 };
+      expect(priceText(batchPricing(pricing), tokens, MONDAY_MS)).to.deep.include({ charge, modifiers });
+      expect(priceText(pricing, tokens, MONDAY_MS), 'a direct request').to.include({ charge: 2_000_000n });
+    });
+  }
+
+  it('obeys the rules of the other factors', () => {
+    expect(() => list('0')).to.throw(RangeError);
+  });
+});
+
 const model = (pricing: TextPricing) => ({ id: 'textx-1', family: 'textx', pricing });
 
 describe('the factor of a price list', () => {
@@ -108,7 +140,7 @@ describe('the factor of a price list', () => {
     fc.assert(
       fc.property(textPricing, decimal, usage, (pricing, factor, tokens) => {
         const sold = listOf(factor).textPricing(model(pricing));
-        const most = { inputTokens: tokens.inputTotal, ...NO_VOICE, isCachedFor1h: false };
+        const most = { maxInputTokens: tokens.inputTotal, ...NO_VOICE, isCachedFor1h: false };
         const { input, perOutputToken } = boundText(sold, most, MONDAY_MS);
         expect(
           input + BigInt(tokens.outputTotal) * perOutputToken >= priceText(sold, tokens, MONDAY_MS).charge,

@@ -293,6 +293,18 @@ describe('text prices', () => {
     });
   });
 
+  it('multiplies the price of every unit by tiers and peaks, except of a search', () => {
+    // contract 2.6:17
+    const both = pricing({ tiers: [tier()], peaks: [peak()], rates: { ...pricing().rates, webSearch: 10n } });
+    const priced = priceText(both, { ...usage({ inputTotal: 201 }), webSearches: 3 }, MONDAY_NOON_MS);
+    expect(priced.ratesApplied.webSearch).to.equal(10n);
+    expect(() =>
+      assertExactPricing(
+        pricing({ peaks: [peak({ factor: parseFactor('1.7') })], rates: { ...pricing().rates, webSearch: 1n } }),
+      ),
+    ).to.not.throw();
+  });
+
   describe('invariants of prices', () => {
     const tokens = fc.integer({ min: 0, max: 2_000_000 });
     const rate = fc.bigInt({ min: 0n, max: 10_000_000n }).map((rate) => rate * 100n);
@@ -307,6 +319,8 @@ describe('text prices', () => {
       audioOutput: rate,
       character: rate,
       audioSecond: rate,
+      webSearch: rate,
+      searchUnit: rate,
     });
     const factor = fc.constantFrom('1', '1.5', '1.6', '2').map(parseFactor);
     const anyPricing: fc.Arbitrary<TextPricing> = fc.record({
@@ -341,6 +355,8 @@ describe('text prices', () => {
         audioOutput: tokens,
         characters: tokens,
         audioSeconds: tokens,
+        webSearches: fc.nat(20),
+        searchUnits: tokens,
       })
       .map(({ text, cachedText, cacheWrite5m, audio, answer, ...parts }) => {
         const cacheRead = cachedText + parts.audioCacheRead;
@@ -366,6 +382,8 @@ describe('text prices', () => {
       audioOutput: one.audioOutput + other.audioOutput,
       characters: one.characters + other.characters,
       audioSeconds: one.audioSeconds + other.audioSeconds,
+      webSearches: one.webSearches + other.webSearches,
+      searchUnits: one.searchUnits + other.searchUnits,
     });
     const moment = fc.integer({ min: 0, max: 4_000_000_000_000 });
 
@@ -414,12 +432,14 @@ describe('text prices', () => {
       fc.assert(
         fc.property(anyPricing, anyUsage, tokens, tokens, moment, (pricing, usage, spareInput, spareOutput, atMs) => {
           const most = {
-            inputTokens: usage.inputTotal + spareInput,
+            maxInputTokens: usage.inputTotal + spareInput,
             isCachedFor1h: usage.cacheWrite1h > 0,
             hasAudioInput: usage.audioInput > 0,
             hasAudioOutput: usage.audioOutput > 0,
             characters: usage.characters,
             audioSeconds: usage.audioSeconds,
+            webSearches: usage.webSearches,
+            searchUnits: usage.searchUnits,
           };
           const { input, perOutputToken } = boundText(pricing, most, atMs);
           const bound = input + BigInt(usage.outputTotal + spareOutput) * perOutputToken;
@@ -432,7 +452,7 @@ describe('text prices', () => {
   it('a hold uses the highest input rate and the output bound, with the current modifiers', () => {
     // contract 8.3:4
     const bound = (isCachedFor1h: boolean) =>
-      boundText(pricing({ tiers: [tier()] }), { ...NO_VOICE, inputTokens: 1_000, isCachedFor1h }, MONDAY_NOON_MS);
+      boundText(pricing({ tiers: [tier()] }), { ...NO_VOICE, maxInputTokens: 1_000, isCachedFor1h }, MONDAY_NOON_MS);
     expect(bound(false)).to.deep.equal({ input: 1_000n * 1_250_000n * 2n, perOutputToken: 5_000_000n * 2n });
     expect(bound(true)).to.deep.equal({ input: 1_000n * 2_000_000n * 2n, perOutputToken: 5_000_000n * 2n });
   });

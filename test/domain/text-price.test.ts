@@ -64,19 +64,27 @@ describe('the price of a text request', () => {
     const reported = counts.map((some) => ({ ...NO_USAGE, ...some }));
     const calls = fc.array(reported, { minLength: 1, maxLength: 3 });
     fc.assert(
-      fc.property(calls, mayHave, fc.constantFrom(null, 50), ([first, ...others], some, bound) => {
-        const callCount = others.length + 1;
-        const estimate = estimateOf({ ...some, callCount, choiceCount: callCount, maxOutputTokens: bound });
-        const ofOne = { countedOutputTokens: 2_000, choiceCount: 1 };
-        const { charge } = priceConsumption(estimate, bound, {
-          ...ofOne,
-          usage: first ?? null,
-          status: 'succeeded',
-          upstream: { provider: 'simulator' },
-          otherCalls: others.map((usage) => ({ ...ofOne, usage, isWhole: true })),
-        });
-        expect(charge <= holdAmounts(estimate).maxAmount).to.equal(true);
-      }),
+      fc.property(
+        calls,
+        mayHave,
+        fc.constantFrom(null, 50),
+        fc.nat(2_000),
+        ([first, ...others], some, bound, audio) => {
+          const callCount = others.length + 1;
+          const estimateAudioInputTokens = () => audio;
+          const own = { estimateAudioInputTokens, callCount, choiceCount: callCount, maxOutputTokens: bound };
+          const estimate = estimateOf({ ...some, ...own });
+          const ofOne = { countedOutputTokens: 2_000, countedAudioTokens: audio, choiceCount: 1 };
+          const { charge } = priceConsumption(estimate, bound, {
+            ...ofOne,
+            usage: first ?? null,
+            status: 'succeeded',
+            upstream: { provider: 'simulator' },
+            otherCalls: others.map((usage) => ({ ...ofOne, usage, isWhole: true })),
+          });
+          expect(charge <= holdAmounts(estimate).maxAmount).to.equal(true);
+        },
+      ),
     );
   });
 
@@ -90,6 +98,53 @@ describe('the price of a text request', () => {
     expect(tokens).to.include({ audioInputTokens: 70, audioCacheReadTokens: 30, audioOutputTokens: 4 });
     expect(charge).to.equal(40n * 800n + 30n * 20n + 30n * 10n + 5n * 500n + 4n * 1_600n);
     expect(priced(false, false).charge).to.equal(40n * 100n + 60n * 10n + 9n * 500n);
+  });
+
+  it('has the rates of audio for every token of audio, reported or counted by Genway', () => {
+    const rates = completeRates({ input: 0n, cachedInput: 0n, cacheWrite: 0n, cacheWrite1h: 0n, output: 0n });
+    const pricing = { ...PRICING, rates: { ...rates, audioInput: 7n, cachedAudioInput: 7n, audioOutput: 11n } };
+    const part = fc.double({ min: 0, max: 1, noNaN: true });
+    const cases = fc.record({ input: fc.nat(1_000), output: fc.nat(50), inputPart: part, outputPart: part });
+    const statuses = fc.constantFrom('succeeded' as const, 'disconnected' as const);
+    fc.assert(
+      fc.property(cases, fc.boolean(), statuses, ({ input, output, inputPart, outputPart }, isReported, status) => {
+        const audio = { input: Math.floor(input * inputPart), output: Math.floor(output * outputPart) };
+        const totals = { ...NO_USAGE, inputTotal: input, outputTotal: output };
+        const parts = { audioInput: audio.input, audioOutput: audio.output };
+        const estimate = estimateOf({
+          hasAudioInput: true,
+          hasAudioOutput: true,
+          estimateAudioInputTokens: () => audio.input,
+        });
+        const { charge } = priceConsumption({ ...estimate, model: { ...estimate.model, pricing } }, 50, {
+          usage: isReported ? { ...totals, ...parts } : totals,
+          countedOutputTokens: output,
+          countedAudioTokens: audio.output,
+          status,
+          upstream: { provider: 'simulator' },
+        });
+        expect(charge).to.equal(7n * BigInt(audio.input) + 11n * BigInt(audio.output));
+      }),
+    );
+  });
+
+  it('has the reported seconds of audio, up to the most that the file may have, also if the client left', () => {
+    const estimate = estimateOf({ audioSeconds: 1, maxAudioSeconds: 100 });
+    const secondsOf = (audioSeconds: number) =>
+      (['succeeded', 'disconnected'] as const).map(
+        (status) =>
+          priceConsumption(estimate, 50, {
+            usage: null,
+            countedOutputTokens: 0,
+            audioSeconds,
+            status,
+            upstream: { provider: 'simulator' },
+          }).tokens.audioSeconds,
+      );
+    expect([secondsOf(9), secondsOf(900)]).to.deep.equal([
+      [9, 9],
+      [100, 100],
+    ]);
   });
 
   it('includes one-hour cache writes only if the request asked for them', () => {

@@ -42,14 +42,16 @@ describe('a day of an operator', function () {
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'genway-day-'));
-    const env = { GENWAY_CATALOGUE: join(folder, 'catalogue.yaml'), GENWAY_PROVIDERS: join(folder, 'upstreams.yaml') };
-    stack = await startTestStack({ env });
-    process.env['VENDOR_KEY'] = 'simulator';
+    const files = {
+      GENWAY_CATALOGUE: join(folder, 'catalogue.yaml'),
+      GENWAY_PROVIDERS: join(folder, 'upstreams.yaml'),
+    };
+    const env = { ...files, VENDOR_KEY: 'simulator' };
+    stack = await startTestStack({ env, processes: ['api', 'text', 'worker'] });
     environment = stack.environment;
     catalogue = await readFile('catalogue/catalogue.yaml', 'utf8');
   });
   after(async () => {
-    delete process.env['VENDOR_KEY'];
     await stack?.stop();
     await rm(folder, { recursive: true, force: true });
   });

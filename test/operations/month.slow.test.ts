@@ -24,8 +24,7 @@ const [PRICE, COST] = [parseUsd('0.45'), parseUsd('0.25')];
 const [INPUT, OUTPUT] = [parseUsd('0.000000189'), parseUsd('0.000000756')];
 const LATE = 'A lighthouse [sim:render_ms=8000,unstoppable]';
 
-describe('a month of a reseller', function () {
-  this.timeout(300_000);
+describe('a month of a reseller', () => {
   const month = new Date().toISOString().slice(0, 7);
   let folder: string;
   let stack: TestStack;

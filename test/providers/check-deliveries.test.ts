@@ -12,7 +12,11 @@ import type { MediaUpstream } from '../../providers/media/upstream.ts';
 import { imageRequest, testUpstream, videoRequest } from '../support/media.ts';
 import { RATIOS } from '../support/ratios.ts';
 
-const known = { media: new Map(MEDIA_APIS.map(([name, , adapter]) => [name, adapter] as const)), text: new Map() };
+const known = {
+  media: new Map(MEDIA_APIS.map(([name, , adapter]) => [name, adapter] as const)),
+  text: new Map(),
+  clouds: new Set<string>(),
+};
 
 /** The findings of `config check` for a catalogue. */
 function findingsIn(text: string): readonly string[] {

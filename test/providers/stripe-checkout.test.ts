@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { startProcess, type RunningProcess } from '../../bin/stack/child-process.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { PAYMENT_METHODS } from '../../catalogue/site-money.ts';
 import { parseUsd } from '../../domain/money.ts';
 import { CardRefusedError, CheckoutUnavailableError } from '../../providers/checkout.ts';
 import { createStripeCheckout } from '../../providers/stripe-checkout.ts';
@@ -15,6 +16,7 @@ const ORDER = {
   accountId: 'acc_1',
   amount: parseUsd('25.50'),
   description: 'Prepaid credit',
+  methods: null,
   returnUrl: 'https://gateway.example/console',
 };
 
@@ -46,6 +48,7 @@ describeWithGo(`a page of Stripe to pay on${hasGo() ? '' : ` (${WITHOUT_GO})`}`,
     const checkout = createStripeCheckout({ secretKey: 'sk_test_123', apiUrl });
     const id = await checkout.open(ORDER);
     expect(id).to.match(/^cs_/);
+    expect(await checkout.open({ ...ORDER, methods: PAYMENT_METHODS })).to.match(/^cs_/);
     expect(await checkout.find(id)).to.have.all.keys('accountId', 'url');
   });
 
@@ -60,9 +63,81 @@ describeWithGo(`a page of Stripe to pay on${hasGo() ? '' : ` (${WITHOUT_GO})`}`,
     expect(refusal).to.be.instanceOf(CardRefusedError);
   });
 
+  it('sells a plan, changes it and ends it as Stripe’s API describes', async () => {
+    const checkout = createStripeCheckout({ secretKey: 'sk_test_123', apiUrl });
+    const { accountId, returnUrl } = ORDER;
+    const page = await checkout.openSubscription({ accountId, price: 'price_1', customer: 'cus_1', returnUrl });
+    expect(page).to.match(/^cs_/);
+    const found = await checkout.findSubscription('sub_1');
+    expect(found).to.have.all.keys('id', 'accountId', 'customer', 'status', 'item', 'price', 'endsAt');
+    expect(await checkout.findInvoice('in_1')).to.have.all.keys(
+      'id',
+      'subscriptionId',
+      'isPaid',
+      'createdAt',
+      'periods',
+    );
+    // This version of stripe-mock does not know how a period starts now in the API that the package calls.
+    await checkout.changePrice({ id: 'sub_1', item: 'si_1', price: 'price_2', startsNow: false });
+    for (const ends of [true, false]) await checkout.setEnding('sub_1', ends);
+    expect(await checkout.openPortal({ customer: 'cus_1', returnUrl })).to.match(/^https:/);
+  });
+
   it('a checkout page is not created for a key that Stripe refuses', async () => {
     const checkout = createStripeCheckout({ secretKey: 'guessed', apiUrl });
     expect(await rejectionOf(checkout.open(ORDER))).to.be.instanceOf(CheckoutUnavailableError);
+  });
+});
+
+describe('a plan at Stripe', () => {
+  const at = (day: number) => Date.UTC(2026, 10, day) / 1000;
+  const line = (price: string, proration: boolean) => ({
+    period: { start: at(1), end: at(30) },
+    pricing: { type: 'price_details', price_details: { price, product: 'prod_1' } },
+    parent: { type: 'subscription_item_details', subscription_item_details: { proration, subscription: 'sub_1' } },
+  });
+
+  it('has the whole periods of a paid invoice, and no parts of periods', async () => {
+    const invoice = {
+      id: 'in_1',
+      status: 'paid',
+      created: at(1),
+      parent: { subscription_details: { subscription: 'sub_1' } },
+    };
+    const lines = {
+      data: [line('price_old', true), line('price_1', false), { ...line('price_2', false), parent: null }],
+    };
+    const receiver = await startRecordingReceiver((response, number) =>
+      response.end(JSON.stringify(number === 2 ? lines : invoice)),
+    );
+    const checkout = createStripeCheckout({ secretKey: 'sk_test_123', apiUrl: receiver.url });
+    expect(await checkout.findInvoice('in_1')).to.deep.equal({
+      id: 'in_1',
+      subscriptionId: 'sub_1',
+      isPaid: true,
+      createdAt: new Date(at(1) * 1000),
+      periods: [{ price: 'price_1', startsAt: new Date(at(1) * 1000), endsAt: new Date(at(30) * 1000) }],
+    });
+    await receiver.close();
+  });
+
+  it('pays a whole new period at once for a dearer plan, and nothing before the next one for a cheaper plan', async () => {
+    const receiver = await startRecordingReceiver((response) => response.end('{"id":"sub_1"}'));
+    const checkout = createStripeCheckout({ secretKey: 'sk_test_123', apiUrl: receiver.url });
+    for (const startsNow of [true, false])
+      await checkout.changePrice({ id: 'sub_1', item: 'si_1', price: 'p', startsNow });
+    await receiver.close();
+    const sent = receiver.requests.map(({ body }) => Object.fromEntries(new URLSearchParams(body)));
+    const both = {
+      'items[0][id]': 'si_1',
+      'items[0][price]': 'p',
+      cancel_at_period_end: 'false',
+      proration_behavior: 'none',
+    };
+    expect(sent).to.deep.equal([
+      { ...both, 'billing_cycle_anchor[type]': 'now', payment_behavior: 'error_if_incomplete' },
+      both,
+    ]);
   });
 });
 
@@ -85,6 +160,21 @@ describe('a checkout page', () => {
       'metadata[account_id]': 'acc_1',
       'payment_intent_data[metadata][account_id]': 'acc_1',
     });
+  });
+
+  it('offers the methods that the operator names, with the client that WeChat Pay needs', async () => {
+    const receiver = await startRecordingReceiver((response) => response.end('{"id":"cs_1"}'));
+    const checkout = createStripeCheckout({ secretKey: 'sk_test_123', apiUrl: receiver.url });
+    await checkout.open({ ...ORDER, methods: ['card', 'wechat_pay'] });
+    await checkout.open(ORDER);
+    await receiver.close();
+    const [named, usual] = receiver.requests.map(({ body }) => Object.fromEntries(new URLSearchParams(body)));
+    expect(named).to.include({
+      'payment_method_types[0]': 'card',
+      'payment_method_types[1]': 'wechat_pay',
+      'payment_method_options[wechat_pay][client]': 'web',
+    });
+    expect(usual).not.to.have.property('payment_method_types[0]');
   });
 
   it('charges a card once for each attempt, off session, for the account', async () => {

@@ -70,7 +70,7 @@ export function holdsTheStorageContract(underTest: () => StorageUnderTest): void
     await storage.delete('again.png');
   });
 
-  it('reads an object again, from its first byte and no further than requested', async () => {
+  it('reads an object again, from its first or a later byte and no further than requested', async () => {
     const { storage } = underTest();
     const bytes = randomBytes(200_000);
     await storage.put('read.png', chunksOf(bytes), OPTIONS);
@@ -80,6 +80,11 @@ export function holdsTheStorageContract(underTest: () => StorageUnderTest): void
     for await (const part of (await storage.read('read.png')) ?? []) {
       expect(bytes.subarray(0, part.byteLength).equals(part)).to.equal(true);
       break;
+    }
+    for (const fromByte of [1, 199_999, 200_000]) {
+      const rest: Uint8Array[] = [];
+      for await (const part of (await storage.read('read.png', { fromByte })) ?? []) rest.push(part);
+      expect(Buffer.concat(rest).equals(bytes.subarray(fromByte))).to.equal(true);
     }
     await storage.delete('read.png');
     expect(await storage.read('read.png')).to.equal(null);

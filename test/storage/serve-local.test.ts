@@ -30,6 +30,8 @@ describe('storage/serve-local', () => {
     await writeFile(join(directory, 'secret.txt'), 'secret');
     await writeFile(join(directory, 'files', '.hidden'), 'secret');
     await writeFile(join(directory, 'files', 'results', 'video.mp4'), VIDEO);
+    await mkdir(join(directory, 'files', 'private'));
+    await writeFile(join(directory, 'files', 'private', 'a.jsonl'), 'secret');
     await writeFile(join(directory, 'files', 'empty.png'), '');
     await writeFile(join(directory, 'files', 'page.html'), '<script>alert(1)</script>');
 
@@ -195,6 +197,7 @@ describe('storage/serve-local', () => {
     '/files/results/',
     '/files/none.mp4',
     '/files/results/video.mp4/x',
+    '/files/private/a.jsonl',
     '/files/../secret.txt',
     '/files/%2e%2e/secret.txt',
     '/files/..%2fsecret.txt',

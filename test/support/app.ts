@@ -32,10 +32,12 @@ export interface TestAppOptions {
   readonly routeDatabase?: (url: string) => Promise<string>;
   /** Replaces the application's own storage, which its address serves. */
   readonly storage?: AppDependencies['storage'];
+  /** Replaces the application's own client, in suites that receive its requests. */
+  readonly guardedClient?: AppDependencies['guardedClient'];
   /** Whether the pages of keys show refused calls. */
   readonly recordsRefusals?: boolean;
   readonly mountPages?: NonNullable<AppDependencies['mountPages']>;
-  readonly openIdProvider?: AppDependencies['openIdProvider'];
+  readonly site?: AppDependencies['site'];
   /** Without it, no model generates text, unless the simulator does. */
   readonly textUpstreams?: readonly TextUpstreamSettings[];
   /** Whether a simulator generates text. */
@@ -104,7 +106,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   });
   const { log, metrics, calls, upstreams, billing } = parts;
   const control = startUpstreamControl({ database, catalogue: () => CATALOGUE, upstreams, calls, log });
-  const models = startModelControl({ database, log, pauseMs: 50 });
+  const models = startModelControl({ database, log, pauseMs: 500 });
   const refusals = recordsRefusals ? createRefusalRecorder(database, log) : undefined;
   const dependencies = testDependencies({
     database,
@@ -124,7 +126,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     models,
     ...(refusals && { refusals }),
     ...given,
-    settings: { allowPrivateAddresses, filesFolder, ...settings },
+    settings: { publicUrl: baseUrl, allowPrivateAddresses, filesFolder, ...settings },
   });
   const app = createApp(dependencies);
   const servers: RunningServer[] = [await listen(app.callback(), '127.0.0.1', port)];

@@ -115,6 +115,12 @@ export class Visitor {
     return visitor;
   }
 
+  /** A member of an account, as {@link invited}. */
+  static member(app: Pick<TestApp, 'baseUrl' | 'adminToken'>, accountId: string, role: MemberRole): Promise<Visitor> {
+    const email = `${role}-${accountId}@example.com`;
+    return Visitor.invited(app, { email, account_id: accountId, member_role: role });
+  }
+
   /** Chooses a password by an invitation. @param path that of the invitation */
   async enter(path: string): Promise<void> {
     await this.send(path, { password: PASSWORD, repeated: PASSWORD });

@@ -4,6 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
+import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { CONNECT_TIMEOUT_MS, type ConnectionLimits, SERVING_LIMITS } from '../../db/connections.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
 import { migrate } from '../../db/migrate.ts';
@@ -16,6 +17,20 @@ export interface TestDatabase {
   readonly database: Database;
   /** Closes the pool and removes the database; belongs into `after`. */
   drop(): Promise<void>;
+}
+
+/** Waits until exactly one statement in the database waits for a lock. */
+export async function whenOneWaitsForLock(database: Database): Promise<void> {
+  const waiting = database('pg_stat_activity')
+    .where('wait_event_type', 'Lock')
+    .whereRaw('datname = current_database()');
+  await waitUntil(
+    async () => {
+      const { length } = await waiting.clone();
+      if (length !== 1) throw new Error(`${length} statements wait for a lock, and not one`);
+    },
+    { timeoutMs: 30_000, pauseMs: 5 },
+  );
 }
 
 /** Databases that are not dropped by then are removed with the server at the end of the run. */

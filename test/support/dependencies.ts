@@ -5,6 +5,7 @@ import { createResponseStore } from '../../services/text/stored-responses.ts';
 import { createTextService, type TextService } from '../../services/text/text-service.ts';
 import type { TextServices, TextSettings } from '../../services/text/services.ts';
 import { CATALOGUE } from './catalogue.ts';
+import { OWN_SITE } from '../../catalogue/site.ts';
 import type { Catalogue } from '../../catalogue/types.ts';
 import { MACHINE_CLOCK } from '../../db/database-clock.ts';
 import type { Database } from '../../db/database.ts';
@@ -42,7 +43,7 @@ const NO_FILES: AppDependencies['configuration'] = {
   apply: async () => {},
 };
 /** Every model is sold. */
-const ALL_MODELS: AppDependencies['models'] = {
+export const ALL_MODELS: AppDependencies['models'] = {
   assertEnabled: () => {},
   disabledBy: () => null,
   applyOverrides: async () => {},
@@ -52,6 +53,7 @@ const AMPLE_QUOTA = { bytes: 2 ** 40, files: 1_000_000 };
 
 const SETTINGS: AppSettings = {
   publicUrl: 'http://127.0.0.1',
+  webhookScheduleMs: [0, 5_000, 300_000],
   canSendMail: false,
   adminTokens: [ADMIN_TOKEN],
   metricsToken: METRICS_TOKEN,
@@ -89,8 +91,8 @@ export function testDependencies({
     reports: database,
     closing: database,
     catalogue: () => catalogue,
+    site: () => OWN_SITE,
     configuration: NO_FILES,
-    openIdProvider: null,
     encryption: ENCRYPTION,
     starter: NO_STARTER,
     workflows: NO_WORKFLOWS,
@@ -108,7 +110,7 @@ export function testDependencies({
 
 interface TestTextServices
   extends
-    Partial<Pick<TextServices, 'clock' | 'assertEnabled' | 'responses'>>,
+    Partial<Pick<TextServices, 'clock' | 'assertEnabled' | 'responses' | 'search'>>,
     Pick<TextServices, 'upstreams' | 'billing'> {
   readonly catalogue: TextServices['catalogue'];
   readonly log: Logger;
@@ -122,6 +124,7 @@ export function testTextService(
   return createTextService({
     database,
     assertEnabled: () => {},
+    search: null,
     clock: MACHINE_CLOCK,
     encryption: ENCRYPTION,
     responses: createResponseStore({ database, encryption: ENCRYPTION, log: given.log }),

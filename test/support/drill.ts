@@ -18,6 +18,8 @@ export function quietStage(settings: Partial<Stage> = {}): Stage {
     struck: new Set(),
     unheeded: [],
     forgotten: [],
+    revoked: [],
+    realtimeUpstream: { finished: [], breakOff: () => 0, silence: () => ({ sessions: 0, goOn: () => {} }) },
     ...settings,
   };
 }

@@ -1,4 +1,5 @@
 /** Rows for tests, made by the same queries as in production. Values without meaning for a test have defaults. */
+import type { NewGiftBatch } from '../../db/queries/gift-codes.ts';
 import { randomBytes } from 'node:crypto';
 import { digestApiKey, newApiKey } from '../../services/people/api-key-digest.ts';
 import { importBill } from '../../services/money/bills.ts';
@@ -14,11 +15,14 @@ import {
   openSubmission,
   settleSubmission,
 } from '../../db/queries/submissions.ts';
+import { insertRegistration } from '../../db/queries/registrations.ts';
 import { createTasks, findTask, type NewTask } from '../../db/queries/tasks.ts';
 import { insertWebhookEndpoint, type WebhookEndpoint } from '../../db/queries/webhook-endpoints.ts';
 import type { TaskErrorCode } from '../../domain/errors.ts';
+import { digestToken } from '../../domain/bearer-token.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import { parseUsd, PICO_PER_USD } from '../../domain/money.ts';
+import { normalAddress } from '../../domain/normal-address.ts';
 import { parseMonth } from '../../domain/month.ts';
 import type { GeneratedMedia, Task } from '../../domain/task.ts';
 
@@ -41,6 +45,34 @@ export async function createAccount(
   if (signupUsd > 0) await grantSignupCredit(database, id, parseUsd(signupUsd));
   if (fundedUsd > 0) await topUp(database, { accountId: id, amount: parseUsd(fundedUsd), reference: 'first' });
   return reloadAccount(database, { id });
+}
+
+/** A registration whose address is not verified. @returns its id */
+export async function createRegistration(
+  database: Database,
+  {
+    email,
+    network = '192.0.2.0/24',
+    sentAtMs = Date.now(),
+  }: { readonly email: string; readonly network?: string; readonly sentAtMs?: number },
+): Promise<string> {
+  const id = newId('registration', sentAtMs);
+  await insertRegistration(database, {
+    id,
+    email,
+    network,
+    normalAddressDigest: digestToken(normalAddress(email)),
+    source: 'password',
+    reason: null,
+    name: 'Ada',
+    language: 'en',
+    termsVersion: null,
+    passwordHash: null,
+    identity: null,
+    linkDigest: null,
+    lifetimeSeconds: 3_600,
+  });
+  return id;
 }
 
 /** The current row of the account. */
@@ -132,6 +164,8 @@ export function newTask(key: Pick<ApiKey, 'id' | 'accountId'>, settings: Partial
     priceList: null,
     billableDurationSeconds: 5,
     requestId: newId('request'),
+    batchId: null,
+    batchLine: null,
     endUser: null,
     createdAt: new Date(createdAtMs),
     deadlineAt: new Date(createdAtMs + 30 * MINUTE_MS),
@@ -296,4 +330,20 @@ export async function sumTransfersUntil(database: Database, moment: Date): Promi
     await transaction.raw(`INSERT INTO daily_transfers ${sumTransfersWhere('true')}`);
     await transaction('daily_usage_summed').update({ before: moment });
   });
+}
+
+/** The terms of a batch of one gift code of 10 USD. */
+export function newGiftBatch(terms: Partial<NewGiftBatch> = {}): NewGiftBatch {
+  return {
+    id: newId('giftBatch'),
+    label: 'a test',
+    kind: 'funds',
+    amount: parseUsd(10),
+    codes: 1,
+    creditDays: null,
+    oncePer: null,
+    expiresAt: new Date(Date.now() + 86_400_000),
+    author: 'ada',
+    ...terms,
+  };
 }

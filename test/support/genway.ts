@@ -35,8 +35,7 @@ export async function connectGenway({ baseUrl, adminToken }: Pick<TestApp, 'base
 }
 
 /**
- * Runs a command with the configuration of an environment. Placeholders in files of upstreams still read the variables of
- * this process.
+ * Runs a command with the configuration of an environment.
  *
  * @returns the output of the command; the explanation of an error is the last line
  */

@@ -19,6 +19,8 @@ export interface TestProvider {
 }
 
 export const CLIENT = {
+  name: 'Example',
+  kind: 'openid',
   clientId: 'genway',
   clientSecret: 'the-secret-of-the-client',
   asksSecondFactor: false,

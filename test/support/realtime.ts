@@ -127,3 +127,12 @@ export function userMessage(text: string): object {
     item: { type: 'message', role: 'user', content: [{ type: 'input_text', text }] },
   };
 }
+
+/** Sends half a second of noise, and half a second of silence. */
+export function speak(session: TestSession): void {
+  for (const loud of [true, false]) {
+    const pcm = Buffer.alloc(48_000 / 2);
+    if (loud) for (let at = 0; at < pcm.length; at += 2) pcm.writeInt16LE(at % 4 === 0 ? 9_000 : -9_000, at);
+    session.send({ type: 'input_audio_buffer.append', audio: pcm.toString('base64') });
+  }
+}

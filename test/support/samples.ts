@@ -1,29 +1,37 @@
 /** One of each object that the pages of the console show, for tests that open all pages. */
 import { Readable } from 'node:stream';
+import { OWN_SITE } from '../../catalogue/site.ts';
 import { inviteMember } from '../../services/people/members.ts';
+import { makeAddressLink, requestAddressChange } from '../../services/people/address-change.ts';
+import { makeRegistrationLink, register } from '../../services/people/registration.ts';
 import type { Database } from '../../db/database.ts';
 import { listDocuments, recordSeller } from '../../db/queries/billing-documents.ts';
 import { topUp } from '../../db/queries/credits.ts';
 import { setEndUserBudget } from '../../db/queries/end-user-budgets.ts';
 import { finishTask } from '../../db/queries/finish-task.ts';
+import { issueGiftBatch, redeemGiftCode } from '../../services/money/gift-codes.ts';
 import { createPriceList } from '../../db/queries/price-lists.ts';
 import { finishReconciliation, insertReconciliation } from '../../db/queries/reconciliations.ts';
+import { holdRegistration } from '../../db/queries/registrations.ts';
 import { findUserByEmail } from '../../db/queries/users.ts';
 import { newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
 import type { TestApp } from './app.ts';
-import { invite } from './console.ts';
+import { invite, PASSWORD } from './console.ts';
 import {
   createEndpoint,
+  createRegistration,
   createTaskRow,
   createTextRequestRow,
   finishAsFailed,
   importSampleBill,
   keyOf,
   newEvent,
+  newGiftBatch,
   newTask,
   type TestCaller,
 } from './factories.ts';
+import { call } from './stack.ts';
 import { pngFile } from './media-files.ts';
 import { uploadImage } from './uploads.ts';
 
@@ -49,15 +57,39 @@ export async function makeSamples(app: TestApp, customer: TestCaller): Promise<S
     delivery_id: deliveryId,
     budget_id: (await setEndUserBudget(database, { accountId, ...budget }))?.id ?? '',
     file_id: (await uploadImage(app, apiKey, 'kite')).id,
+    batch_id: await makeBatch(app, apiKey),
     document_id: await issueReceipt(database, accountId),
     reconciliation_id: await makeReport(database, accountId),
     correction_id: newId('correction'),
+    registration_id: await makeWaitingRegistration(database),
+    block_id: newId('registrationBlock'),
     checkout_id: 'cs_1',
     model_id: 'vidone-3.0',
     price_list: await makePriceList(database),
+    gift_batch_id: await issueGifts(app, accountId),
     ...(await makeMember(app, accountId)),
+    provider: 'Example',
+    registration_token: await makeRegistration(database),
+    address_token: await makeAddressChange(database),
     ...(await importSampleBill(database)),
   };
+}
+
+/** A batch of gift codes, of which the account redeemed one. @returns its id */
+async function issueGifts({ database }: TestApp, accountId: string): Promise<string> {
+  const { id, giftCodes } = await issueGiftBatch(
+    { database, money: { secondApprovalAbove: null } },
+    newGiftBatch({ label: 'Spring fair', codes: 2 }),
+  );
+  await redeemGiftCode(database, giftCodes[0] ?? '', { accountId, userId: null, ip: '127.0.0.1' });
+  return id;
+}
+
+/** A batch whose requests have not started. */
+async function makeBatch({ baseUrl }: TestApp, key: string): Promise<string> {
+  const params = { model: 'textm-opus', max_tokens: 1, messages: [{ role: 'user', content: 'Hello' }] };
+  const body = { requests: [{ custom_id: 'first', params }] };
+  return (await call<{ id: string }>(`${baseUrl}/v1/messages/batches`, { key, body })).body.id;
 }
 
 /** A task in each state. @returns the id of the succeeded task */
@@ -81,6 +113,13 @@ async function makePriceList(database: Database): Promise<string> {
   return (await createPriceList(database, 'partners', terms)).list;
 }
 
+/** A registration that waits for approval. @returns its id */
+async function makeWaitingRegistration(database: Database): Promise<string> {
+  const id = await createRegistration(database, { email: 'waiting@example.com' });
+  await holdRegistration(database, id, 'approval');
+  return id;
+}
+
 /** @returns the id of the receipt */
 async function issueReceipt(database: Database, accountId: string): Promise<string> {
   const taxes = [{ name: 'VAT', percent: '19' }];
@@ -99,6 +138,26 @@ async function makeMember(app: TestApp, accountId: string): Promise<{ user_id: s
   const made = await inviteMember(app.database, { accountId, ownerId }, joining);
   if (typeof made === 'string' || !('path' in made)) throw new Error('nobody was invited');
   return { user_id: ownerId, invitation_token: made.path.split('/').at(-1) ?? '' };
+}
+
+/** A change of an address that no mailbox has confirmed. @returns the token of a link */
+async function makeAddressChange(database: Database): Promise<string> {
+  const user = (await findUserByEmail(database, 'sample@example.com'))?.user;
+  if (!user) throw new Error('nobody was invited');
+  await requestAddressChange(database, user, 'changed@example.com');
+  return (await makeAddressLink(database, user.id, user.email))?.path.split('/').at(-1) ?? '';
+}
+
+/** A registration whose address is not verified. @returns the token of its link */
+async function makeRegistration(database: Database): Promise<string> {
+  const site = { ...OWN_SITE, registration: { domains: null, needsApproval: false } };
+  const email = 'stranger@example.com';
+  const details = { email, name: 'Stranger', language: 'en', termsVersion: null, password: PASSWORD, ip: '192.0.2.1' };
+  await register({ database, site }, details);
+  const [id = ''] = await database('registrations').where({ email }).pluck<string[]>('id');
+  const link = await makeRegistrationLink(database, id, null);
+  if (link === null || typeof link === 'string') throw new Error('there is no link to verify');
+  return link.path.split('/').at(-1) ?? '';
 }
 
 /** The report of a reconciliation with a finding. @returns its id */

@@ -6,8 +6,10 @@ export interface TestMail {
   readonly to: readonly string[];
   /** As received: headers and body, in quoted-printable. */
   readonly raw: string;
-  /** The body, decoded. */
+  /** The body in plain text, decoded. */
   readonly text: string;
+  /** The body in HTML, decoded; empty if there is none. */
+  readonly html: string;
 }
 
 export interface TestMailServer {
@@ -31,7 +33,12 @@ export async function startMailServer(options: SMTPServerOptions = {}, port = 0)
       stream.on('data', (chunk: Buffer) => chunks.push(chunk));
       stream.on('end', () => {
         const raw = Buffer.concat(chunks).toString();
-        const mail = { to: envelope.rcptTo.map(({ address }) => address), raw, text: textOf(raw) };
+        const mail = {
+          to: envelope.rcptTo.map(({ address }) => address),
+          raw,
+          text: partOf(raw, 'text/plain'),
+          html: partOf(raw, 'text/html'),
+        };
         mails.push(mail);
         const reader = waiting.shift();
         if (reader) reader(mail);
@@ -54,10 +61,21 @@ export async function startMailServer(options: SMTPServerOptions = {}, port = 0)
   };
 }
 
-/** RFC 2045, section 6.7, of texts in ASCII. */
-function textOf(raw: string): string {
-  const body = raw.slice(raw.indexOf('\r\n\r\n') + 4);
-  return body
+/** Decodes the part of a type of an e-mail: RFC 2045, sections 6.7 and 6.8, and RFC 2046, section 5.1. */
+function partOf(raw: string, type: string): string {
+  const boundary = /boundary="([^"]+)"/.exec(raw)?.[1];
+  const parts = boundary === undefined ? [raw] : raw.split(`--${boundary}`);
+  const part = parts.find((one) => one.includes(`Content-Type: ${type}`));
+  if (part === undefined) return '';
+  const end = part.indexOf('\r\n\r\n');
+  const [head, body] = [part.slice(0, end), part.slice(end + 4)];
+  if (/Content-Transfer-Encoding: base64/i.test(head)) return linesOf(Buffer.from(body, 'base64'));
+  const bytes = body
     .replaceAll(/=\r\n/g, '')
     .replaceAll(/=([0-9A-F]{2})/g, (_, code: string) => String.fromCodePoint(Number.parseInt(code, 16)));
+  return linesOf(Buffer.from(bytes, 'latin1'));
+}
+
+function linesOf(text: Buffer): string {
+  return text.toString().replaceAll('\r\n', '\n');
 }

@@ -1,15 +1,21 @@
 /**
- * A whole Genway for one suite: its own database and Temporal namespace, a simulator in this process, and api and worker
- * processes that can be killed and started again.
+ * A whole Genway for one suite: its own database and Temporal namespace, and in this process a simulator, the api, text
+ * and a worker, unless the suite needs processes that it can kill.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
+import { destination, type Logger } from 'pino';
+import { installQuietRuntime } from '../../bin/replay.ts';
+import { createLog, type RunningParts } from '../../bin/parts/process.ts';
+import { runWorker } from '../../bin/parts/run-worker.ts';
+import { serveApi } from '../../bin/parts/serve-api.ts';
+import { serveText } from '../../bin/parts/serve-text.ts';
 import type { RunningProcess } from '../../bin/stack/child-process.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
-import { type Environment, SIMULATOR_KEY } from '../../config.ts';
+import { type Config, type Environment, loadConfig, SIMULATOR_CALLBACK_SECRET } from '../../config.ts';
 import type { Database } from '../../db/database.ts';
 import { createSimulator } from '../../simulator/simulator.ts';
 import { expectAnswer, startUntil } from '../../bin/stack/node-process.ts';
@@ -28,11 +34,15 @@ export interface StackOptions {
   readonly temporalAddress?: string;
   /** Lets the processes reach the database over something that the suite can break. @returns the url for them */
   readonly routeDatabase?: (url: string) => Promise<string>;
-  /** The programs and workflows of another version. */
+  /** The programs that run as processes of their own, for suites that kill or freeze them, or measure them. */
+  readonly processes?: readonly Program[];
+  /** The programs and workflows of another version, all of which run as processes of their own. */
   readonly built?: Built;
 }
 
-/** A process of the stack. */
+type Program = 'api' | 'text' | 'worker';
+
+/** A process of the stack. Only one of its own can be killed or frozen, or gets a signal. */
 export interface StackProcess {
   /** @param env beside its usual configuration, from now on until it is started without */
   start(env?: Readonly<Record<string, string>>): Promise<void>;
@@ -80,10 +90,11 @@ export async function startTestStack({
   textEnv = {},
   temporalAddress,
   routeDatabase = async (url) => url,
+  processes: ownProcesses = [],
   built,
 }: StackOptions = {}): Promise<TestStack> {
   const folder = await mkdtemp(join(tmpdir(), 'genway-stack-'));
-  const simulator = createSimulator({ renderMs: 100, callbackSecret: SIMULATOR_KEY });
+  const simulator = createSimulator({ renderMs: 100, callbackSecret: SIMULATOR_CALLBACK_SECRET });
   const [testDatabase, simulatorUrl, apiPort, textPort, address, namespace] = await Promise.all([
     createTestDatabase(),
     simulator.listen(0, '127.0.0.1'),
@@ -119,18 +130,16 @@ export async function startTestStack({
   };
   const processes: StackProcess[] = [];
   const launch = (
-    name: string,
+    name: Program,
     ready: (logFile: string) => Promise<unknown>,
     more: Readonly<Record<string, string>> = {},
   ): StackProcess => {
     const logFile = join(folder, `process-${processes.length}.log`);
-    const launched = createProcess({
-      name,
-      environment: { ...environment, ...more },
-      programs: built?.programs,
-      logFile,
-      ready: () => ready(logFile),
-    });
+    const settings = { name, environment: { ...environment, ...more }, logFile };
+    const isOwn = built !== undefined || ownProcesses.includes(name);
+    const launched = isOwn
+      ? createProcess({ ...settings, programs: built?.programs, ready: () => ready(logFile) })
+      : createLocalProcess(settings);
     processes.push(launched);
     return launched;
   };
@@ -198,18 +207,55 @@ export async function call<Body = unknown>(
   return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) };
 }
 
+interface ProcessSettings {
+  readonly name: Program;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly logFile: string;
+}
+
+/** Runs a program in this process. */
+function createLocalProcess({ name, environment, logFile }: ProcessSettings): StackProcess {
+  let running: RunningParts | undefined;
+  const refuse = (): never => {
+    throw new Error(`${name} runs in the process of the test: start the stack with { processes: ['${name}'] }`);
+  };
+  return {
+    start: async (env = {}) => {
+      const config = loadConfig({ ...environment, ...env });
+      running = await RUN[name](config, createLog(name, config, destination({ dest: logFile, sync: true })));
+    },
+    freeze: refuse,
+    hangUp: refuse,
+    kill: refuse,
+    stop: async () => {
+      await running?.stop();
+      running = undefined;
+    },
+  };
+}
+
+/** Workflows run in this thread, because a thread of their own takes long to start, and each worker polls with few calls. */
+const LIGHT_WORKERS = { debugMode: true, maxConcurrentActivityTaskPolls: 2, maxConcurrentWorkflowTaskPolls: 2 };
+
+/** What each program runs. */
+const RUN: Readonly<Record<Program, (config: Config, log: Logger) => Promise<RunningParts>>> = {
+  api: serveApi,
+  text: (config, log) => serveText(config, { log }),
+  worker: (config, log) => {
+    installQuietRuntime();
+    return runWorker(config, { log, workerOptions: LIGHT_WORKERS });
+  },
+};
+
 function createProcess({
   name,
   environment,
   programs,
   logFile,
   ready,
-}: {
-  name: string;
-  environment: NodeJS.ProcessEnv;
-  programs: string | undefined;
-  logFile: string;
-  ready: () => Promise<unknown>;
+}: ProcessSettings & {
+  readonly programs: string | undefined;
+  readonly ready: () => Promise<unknown>;
 }): StackProcess {
   let running: RunningProcess | undefined;
   const pidOf = (one: RunningProcess | undefined): number => {

@@ -1,5 +1,6 @@
 /** Media tasks as a client sees them. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
 import { call, type TestStack } from './stack.ts';
 
 export interface TaskBody {
@@ -69,4 +70,13 @@ export async function transfersOf(stack: TestStack, taskId: string): Promise<str
 export async function simulatorJobs(stack: TestStack, taskId: string): Promise<unknown[]> {
   const { body } = await call<{ data: unknown[] }>(`${stack.simulatorUrl}/_sim/jobs?key=${taskId}`);
   return body.data;
+}
+
+/** Expects each task to succeed with one job and one charge. */
+export async function expectRenderedOnce(stack: TestStack, apiKey: string, tasks: readonly TaskBody[]): Promise<void> {
+  for (const { id } of tasks) {
+    expect((await taskWhenFinal(stack, apiKey, id)).status).to.equal('succeeded');
+    expect(await simulatorJobs(stack, id)).to.have.length(1);
+    expect(await transfersOf(stack, id)).to.deep.equal(['reservation', 'settlement']);
+  }
 }

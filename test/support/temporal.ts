@@ -10,7 +10,8 @@ import { useStarted } from './started.ts';
 export function useTestTemporal() {
   return useStarted(async () => {
     const connection = await Connection.connect({ address: await testTemporalAddress() });
-    const nowhere = Connection.lazy({ address: '127.0.0.1:9' });
+    // Without retries: the SDK throws when one comes after the connection is closed.
+    const nowhere = Connection.lazy({ address: '127.0.0.1:9', interceptors: [] });
     return {
       client: new Client({ connection, namespace: await createTestNamespace() }),
       unreachable: new Client({ connection: nowhere }),

@@ -4,6 +4,7 @@ import type { Database } from '../../db/database.ts';
 import type { ApiKey } from '../../db/queries/api-keys.ts';
 import type { UnpaidSettlement } from '../../db/text-money/allowances.ts';
 import {
+  UNCHANGED,
   type AllowanceRequest,
   createTextLedger,
   type NewTextHold,
@@ -21,7 +22,7 @@ import { type TextTokens, tokensOf } from '../../domain/text-tokens.ts';
 export const CATALOGUE_VERSION = 'test';
 
 /** The decision on a request, without the fields for processes. */
-export type Decision = RefusedHold | { readonly refusal: null; readonly amount: PicoUsd };
+export type Decision = Omit<RefusedHold, 'budgetId'> | { readonly refusal: null; readonly amount: PicoUsd };
 
 /** A text process that requests an allowance for every text request, and releases the unused rest at once. */
 export interface TestLedger {
@@ -35,8 +36,8 @@ export interface TestLedger {
   close(): Promise<void>;
 }
 
-/** The owner of an allowance. In tests the row of a settlement is a hold, with its budget, though its type omits it. */
-type Owner = Pick<NewTextHold, 'accountId' | 'apiKeyId'> & Partial<Pick<NewTextHold, 'budget'>>;
+/** The owner of an allowance. In tests the row of a settlement is a hold, with its budgets, though its type omits them. */
+type Owner = Pick<NewTextHold, 'accountId' | 'apiKeyId'> & Partial<Pick<NewTextHold, 'budgets'>>;
 
 /** A ledger of a separate process. */
 export function openTextLedger(url: string, { processId = randomUUID(), poolSize = 2 } = {}): TestLedger {
@@ -60,11 +61,12 @@ export function openTextLedger(url: string, { processId = randomUUID(), poolSize
     return next;
   }
 
-  function allowanceRequestOf({ accountId, apiKeyId, budget = null }: Owner): AllowanceRequest {
-    const name = `${accountId} ${apiKeyId} ${budget?.id}`;
+  function allowanceRequestOf({ accountId, apiKeyId, budgets = [] }: Owner): AllowanceRequest {
+    const budgetIds = budgets.map(({ id }) => id);
+    const name = [accountId, apiKeyId, ...budgetIds].join(' ');
     const id = allowanceIds.get(name) ?? newId('allowance');
     allowanceIds.set(name, id);
-    return newAllowanceRequest({ id, accountId, apiKeyId, endUserBudgetId: budget?.id ?? null });
+    return newAllowanceRequest({ id, accountId, apiKeyId, budgetIds });
   }
 
   async function write({
@@ -128,18 +130,7 @@ export function openTextLedger(url: string, { processId = randomUUID(), poolSize
 export function newAllowanceRequest(
   settings: Pick<AllowanceRequest, 'id' | 'accountId' | 'apiKeyId'> & Partial<AllowanceRequest>,
 ) {
-  return {
-    endUserBudgetId: null,
-    returned: NO_CREDIT,
-    kept: 0n,
-    extra: 0n,
-    largest: 0n,
-    requestLimit: null,
-    extraRequests: 0,
-    isAnswered: false,
-    holds: [],
-    ...settings,
-  } satisfies AllowanceRequest;
+  return { ...UNCHANGED, ...settings } satisfies AllowanceRequest;
 }
 
 function pay(unpaid: UnpaidSettlement, id: string, held: Map<string, Credit>) {
@@ -185,7 +176,8 @@ export function newHold(
     catalogueVersion: CATALOGUE_VERSION,
     priceList: null,
     endUser: null,
-    budget: null,
+    batchId: null,
+    budgets: [],
     ...settings,
   };
 }
@@ -220,6 +212,7 @@ export function settlementOf(
     failedAttempts: [],
     measured: MEASURED,
     releasesSlot: false,
+    batchLine: null,
     ...settings,
   };
 }

@@ -15,6 +15,7 @@ import type { KeySettings } from '../../db/queries/api-keys.ts';
 import type { Database } from '../../db/database.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../domain/wire-format-name.ts';
+import type { SearchService } from '../../providers/search/search-service.ts';
 import { type TextUpstreamSettings } from '../../providers/text/settings.ts';
 import { startTextSimulator } from './simulator.ts';
 import { createGuardedClient } from '../../providers/guard/address-guard.ts';
@@ -75,6 +76,8 @@ export interface AskOptions extends PostOptions {
 export interface TestTextOptions {
   readonly settings?: Partial<TextSettings>;
   readonly app?: Partial<AppSettings>;
+  /** The operator's service for searches of the web; none by default. */
+  readonly search?: SearchService;
   /** Upstreams beside the simulator. */
   readonly upstreams?: readonly TextUpstreamSettings[];
   /** Models beside those of the catalogue. */
@@ -112,6 +115,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
     billing: recording,
     log,
     ...(options.clock && { clock: options.clock }),
+    ...(options.search && { search: options.search }),
     ...(options.settings && { settings: options.settings }),
   });
   const guardedClient = createGuardedClient({ allowPrivateAddresses: false });

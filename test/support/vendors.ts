@@ -1,19 +1,16 @@
 /** Tasks of the models of catalogue/vendors.yaml, and the records of the simulated vendors about them. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { call, startTestStack, type StackOptions, type TestStack } from './stack.ts';
-import { useStarted } from './started.ts';
+import { call, type StackOptions, type TestStack, useTestStack } from './stack.ts';
 import { type TaskBody, taskWhenFinal } from './tasks.ts';
 
 const CATALOGUE = join(import.meta.dirname, '../../catalogue/vendors.yaml');
 
 /** A stack that sells the models of catalogue/vendors.yaml, with an api and a worker, for the current suite. */
-export function useVendorStack(env: StackOptions['env'] = {}): TestStack {
-  return useStarted(async () => {
-    const stack = await startTestStack({ env: { GENWAY_CATALOGUE: CATALOGUE, ...env } });
-    await Promise.all([stack.api.start(), stack.worker.start()]);
-    return stack;
-  });
+export function useVendorStack({ env, ...options }: StackOptions = {}): TestStack {
+  const stack = useTestStack({ ...options, env: { GENWAY_CATALOGUE: CATALOGUE, ...env } });
+  before(() => Promise.all([stack.api.start(), stack.worker.start()]));
+  return stack;
 }
 
 export interface VendorTask extends TaskBody {

@@ -15,8 +15,7 @@ const CLIENT_TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const CLIENT_SPAN = '00f067aa0ba902b7';
 const SECRET_WORDS = 'the-prompt-that-nobody-may-read';
 
-describe('telemetry/tracing', function () {
-  this.timeout(120_000);
+describe('telemetry/tracing', () => {
   let collector: TraceCollector;
   let stack: TestStack;
   let apiKey: string;
@@ -24,6 +23,7 @@ describe('telemetry/tracing', function () {
   before(async () => {
     collector = await startTraceCollector();
     stack = await startTestStack({
+      processes: ['api', 'text', 'worker'],
       env: {
         OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint,
         OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20collector',

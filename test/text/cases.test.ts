@@ -229,6 +229,7 @@ function lineOf(part: Turn['parts'][number]): string {
   if (part.type === 'text' || part.type === 'reasoning') return part.text;
   if (part.type === 'tool-call') return `call ${part.callId} ${part.name} ${part.arguments}`;
   if (part.type === 'tool-result') return `result ${part.callId} ${part.content.map(lineOf).join()}`;
+  if (part.type === 'audio') return part.transcript ?? '';
   return part.source.kind === 'url' ? part.source.url : part.source.data;
 }
 

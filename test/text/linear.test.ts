@@ -196,9 +196,7 @@ const ANSWERS: Readonly<Record<string, (size: number) => () => unknown>> = {
   },
 };
 
-describe('the time it takes', function () {
-  this.timeout(120_000);
-
+describe('the time it takes', () => {
   for (const name of WIRE_FORMAT_NAMES) {
     for (const [what, steps] of Object.entries(CONVERSATIONS)) {
       it(`to read ${what} in ${name} grows no faster than the request`, () => {

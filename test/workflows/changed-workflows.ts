@@ -8,3 +8,7 @@ export async function mediaTask(): Promise<void> {
 export async function webhookDelivery(): Promise<void> {
   await sleep('1 minute');
 }
+
+export async function batch(): Promise<void> {
+  await sleep('1 minute');
+}

@@ -10,8 +10,7 @@ function cancel(stack: TestStack, key: string, taskId: string): Promise<Answer<C
   return call<CancelBody>(`${stack.baseUrl}/v1/tasks/${taskId}/cancel`, { key, body: {} });
 }
 
-describe('a task that its customer cancels', function () {
-  this.timeout(120_000);
+describe('a task that its customer cancels', () => {
   let key: string;
   const stack = useTestStack();
   before(async () => {
@@ -113,8 +112,7 @@ describe('a task that its customer cancels', function () {
   });
 });
 
-describe('a task that its customer cancels, at a vendor without cancellation', function () {
-  this.timeout(120_000);
+describe('a task that its customer cancels, at a vendor without cancellation', () => {
   const stack = useVendorStack();
 
   for (const [kind, model] of [

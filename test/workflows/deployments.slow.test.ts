@@ -1,23 +1,15 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { expect } from 'chai';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { call, type StackProcess, type TestStack, useTestStack } from '../support/stack.ts';
 import { useTestFolder } from '../support/started.ts';
-import { createTask, simulatorJobs, type TaskBody, taskWhen, taskWhenFinal, transfersOf } from '../support/tasks.ts';
+import { createTask, expectRenderedOnce, type TaskBody, taskWhen } from '../support/tasks.ts';
 
 /** A version registers a task queue when it polls it, and an empty poll takes a minute: a lost registration is repeated then. */
 const WAIT_MS = 150_000;
 const DEPLOYMENT = 'genway';
-
-async function expectRenderedOnce(stack: TestStack, apiKey: string, tasks: readonly TaskBody[]): Promise<void> {
-  for (const { id } of tasks) {
-    expect((await taskWhenFinal(stack, apiKey, id)).status).to.equal('succeeded');
-    expect(await simulatorJobs(stack, id)).to.have.length(1);
-    expect(await transfersOf(stack, id)).to.deep.equal(['reservation', 'settlement']);
-  }
-}
 
 function createTasks(stack: TestStack, apiKey: string, count: number, prompt: string): Promise<TaskBody[]> {
   return Promise.all(Array.from({ length: count }, () => createTask(stack, apiKey, prompt)));
@@ -26,7 +18,7 @@ function createTasks(stack: TestStack, apiKey: string, count: number, prompt: st
 describe('a deployment with running tasks', function () {
   this.timeout(400_000);
   const folder = useTestFolder();
-  const stack = useTestStack();
+  const stack = useTestStack({ processes: ['worker'] });
   let apiKey: string;
   let old: StackProcess;
   let next: StackProcess;
@@ -91,9 +83,8 @@ describe('a deployment with running tasks', function () {
   });
 });
 
-describe('many processes of one deployment', function () {
-  this.timeout(180_000);
-  const stack = useTestStack();
+describe('many processes of one deployment', () => {
+  const stack = useTestStack({ processes: ['api', 'worker'] });
   let apiKey: string;
 
   before(async () => {
@@ -126,71 +117,5 @@ describe('many processes of one deployment', function () {
     await Promise.all(tasks.map(({ id }) => taskWhen(stack, apiKey, id, 'processing')));
     await stack.worker.kill();
     await expectRenderedOnce(stack, apiKey, tasks);
-  });
-});
-
-describe('the task queue of a provider', function () {
-  this.timeout(180_000);
-  const folder = useTestFolder();
-  const providers = join(folder, 'providers.yaml');
-  const catalogue = join(folder, 'catalogue.yaml');
-  const stack = useTestStack({ env: { GENWAY_PROVIDERS: providers, GENWAY_CATALOGUE: catalogue } });
-  let apiKey: string;
-
-  before(async () => {
-    const upstream = { protocol: 'http-jobs', base_url: stack.simulatorUrl, api_key: 'simulator' };
-    await writeFile(
-      providers,
-      JSON.stringify({
-        media: [
-          { ...upstream, name: 'simulator' },
-          { ...upstream, name: 'narrow', concurrent_steps: 1, steps_per_second: 50 },
-        ],
-        text: [{ name: 'simulator', base_url: `${stack.simulatorUrl}/v1`, api_key: 'simulator' }],
-      }),
-    );
-    const models = await readFile(join(import.meta.dirname, '../../catalogue/catalogue.yaml'), 'utf8');
-    await writeFile(
-      catalogue,
-      models.replace(
-        'route: { provider: simulator, model: vidone-3.0-prime }',
-        'route: { provider: narrow, model: vidone-3.0-prime }',
-      ),
-    );
-    await Promise.all([stack.api.start(), stack.worker.start()]);
-    ({ apiKey } = await stack.createAccount());
-  });
-
-  async function createNarrowTask(prompt: string): Promise<TaskBody> {
-    const { body } = await call<{ data: TaskBody }>(`${stack.baseUrl}/v1/videos/tasks`, {
-      key: apiKey,
-      body: { model: 'vidone-3.0-prime', prompt },
-    });
-    return body.data;
-  }
-
-  it('runs no more steps at once than the provider permits, and delays no other provider', async () => {
-    const first = await createNarrowTask('x [sim:stuck]');
-    await taskWhen(stack, apiKey, first.id, 'processing');
-    const waiting = await createNarrowTask('x');
-    const elsewhere = await createTask(stack, apiKey, 'x');
-    await expectRenderedOnce(stack, apiKey, [elsewhere]);
-    expect(await simulatorJobs(stack, waiting.id)).to.have.length(0);
-    await stack.temporal.workflow.getHandle(first.id).cancel();
-    await expectRenderedOnce(stack, apiKey, [waiting]);
-  });
-
-  it('contains the steps that call the provider, and no step that moves money', async () => {
-    const task = await createNarrowTask('x');
-    await taskWhenFinal(stack, apiKey, task.id);
-    const { events } = await stack.temporal.workflow.getHandle(task.id).fetchHistory();
-    const queues = (events ?? []).flatMap(({ activityTaskScheduledEventAttributes: scheduled }) =>
-      scheduled ? [[scheduled.activityType?.name, scheduled.taskQueue?.name]] : [],
-    );
-    expect(queues).to.deep.equal([
-      ['dispatch', 'genway-provider-narrow'],
-      ['awaitResult', 'genway-provider-narrow'],
-      ['storeResult', 'genway-provider-narrow'],
-    ]);
   });
 });

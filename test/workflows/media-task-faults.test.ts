@@ -19,8 +19,7 @@ function storyOf(history: History): string[] {
   return readHistorySteps(history).map((step) => describeStep(step, PICO_PER_USD, TIMELINE_TEXTS));
 }
 
-describe('a media task with a failing upstream or store', function () {
-  this.timeout(120_000);
+describe('a media task with a failing upstream or store', () => {
   const folder = useTestFolder();
   const stack = useTestStack({ env: { GENWAY_HOME: folder } });
   let apiKey: string;

@@ -5,8 +5,7 @@ import { call, useTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, simulatorJobs, taskWhenFinal, transfersOf, type TaskBody } from '../support/tasks.ts';
 import { createWebhookClient } from '../support/webhooks.ts';
 
-describe('a media task', function () {
-  this.timeout(120_000);
+describe('a media task', () => {
   let apiKey: string;
   let accountId: string;
 

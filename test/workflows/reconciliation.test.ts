@@ -10,8 +10,7 @@ import { createTask, taskWhen, taskWhenFinal } from '../support/tasks.ts';
 const SCHEDULE = 'genway-reconciliation';
 const SWEEP_SCHEDULE = 'genway-sweep';
 
-describe('the reconciliation workflow', function () {
-  this.timeout(120_000);
+describe('the reconciliation workflow', () => {
   const stack = useTestStack();
   let apiKey: string;
 

@@ -12,8 +12,7 @@ const FOLDER = join(import.meta.dirname, '../histories');
 /** https://github.com/temporalio/api/blob/master/temporal/api/enums/v1/event_type.proto */
 const ACTIVITY_COMPLETED = 12;
 
-describe('the workflows', function () {
-  this.timeout(180_000);
+describe('the workflows', () => {
   let histories: (SavedHistory & { readonly text: string })[];
   let current: { codePath: string };
   const folder = useTestFolder();
@@ -40,7 +39,7 @@ describe('the workflows', function () {
     expect(replays.filter(({ difference }) => difference !== null)).to.deep.equal([]);
     expect(replays).to.have.length(histories.length);
     expect(new Set(replays.map(({ workflowType }) => workflowType))).to.deep.equal(
-      new Set(['mediaTask', 'webhookDelivery']),
+      new Set(['batch', 'mediaTask', 'webhookDelivery']),
     );
   });
 

@@ -12,8 +12,7 @@ interface Tenant {
   readonly apiKey: string;
 }
 
-describe('an account beside a greedy account', function () {
-  this.timeout(120_000);
+describe('an account beside a greedy account', () => {
   const stack = useTestStack();
   let greedy: Tenant;
   let modest: Tenant;
@@ -40,7 +39,9 @@ describe('an account beside a greedy account', function () {
     const silent = await receiver(() => undefined);
     const theirs = createWebhookClient(stack, greedy.apiKey);
     const flooded = await theirs.create(silent.url);
-    await Promise.all(Array.from({ length: 40 }, () => theirs.test(flooded.id)));
+    for (let count = 0; count < 40; count += 10) {
+      await Promise.all(Array.from({ length: 10 }, () => theirs.test(flooded.id)));
+    }
     await silent.received(ATTEMPT_LIMITS.perEndpoint);
 
     const hook = await receiver((response) => response.end());

@@ -24,8 +24,7 @@ const hasAttempts =
   ({ attempts }: DeliveryBody): boolean =>
     attempts.length >= count;
 
-describe('a webhook delivery', function () {
-  this.timeout(120_000);
+describe('a webhook delivery', () => {
   let apiKey: string;
   let accountId: string;
   let webhooks: ReturnType<typeof createWebhookClient>;
@@ -34,7 +33,7 @@ describe('a webhook delivery', function () {
   let unanswered: { endpointId: string; deliveryId: string };
   const receivers: RecordingReceiver[] = [];
 
-  const stack = useTestStack({ env: { GENWAY_WEBHOOK_SCHEDULE_S: SCHEDULE_SECONDS.join(',') } });
+  const stack = useTestStack({ processes: ['worker'], env: { GENWAY_WEBHOOK_SCHEDULE_S: SCHEDULE_SECONDS.join(',') } });
   before(async () => {
     await Promise.all([stack.api.start(), stack.worker.start()]);
     ({ apiKey, accountId } = await stack.createAccount());

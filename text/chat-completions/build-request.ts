@@ -2,7 +2,8 @@
 import { badRequest } from '../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import type {
-  AnswerPart,
+  AssistantPart,
+  AudioOutput,
   FilePart,
   ImagePart,
   InputPart,
@@ -17,7 +18,7 @@ import { withPortableCallIds } from '../call-ids.ts';
 import { urlOf } from '../data-url.ts';
 import { forwardedFields } from '../fields.ts';
 import { compact } from '../read.ts';
-import { pairToolResults, textOf } from '../turns.ts';
+import { pairToolResults, textOf, transcriptOf } from '../turns.ts';
 import { objectOf } from '../upstream-errors.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { renderFunctionCall } from './render-result.ts';
@@ -32,7 +33,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
   const { sampling } = request;
   const body = compact({
     model: options.model,
-    messages: pairToolResults(withPortableCallIds(request.turns)).flatMap(renderTurn),
+    messages: pairToolResults(withPortableCallIds(request.turns)).flatMap((turn) => renderTurn(turn, options)),
     stream: request.stream,
     stream_options: request.stream ? STREAM_OPTIONS : undefined,
     ...outputBound(sampling, options),
@@ -50,6 +51,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
     response_format: request.outputFormat === undefined ? undefined : renderOutputFormat(request.outputFormat),
     verbosity: request.verbosity,
     user: request.userId,
+    ...(request.audioOutput && renderAudioOutput(request.audioOutput)),
     ...fieldsTaken(request, options),
   });
   return { path: PATH, headers: headersOf(options), body };
@@ -64,6 +66,7 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
       forwardedFields(body, FORWARDED),
       compact({ model: options.model, reasoning_effort: request.reasoningEffort }),
       fieldsTaken(request, options),
+      request.audioOutput && { audio: body['audio'] },
       outputBound(request.sampling, options),
     ),
   };
@@ -74,7 +77,7 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
   return { ...streamed, shouldKeepEvent: ({ data }) => !HAS_NO_CHOICES.test(data) || !isUsageAlone(data) };
 }
 
-/** Not copied from the client's body: the bound has one name, and vendors charge for searches and audio by the piece. */
+/** Not copied from the client's body: the bound has one name, audio has a price of its own, and vendors charge for searches by the piece. */
 const DECIDED_HERE: ReadonlySet<string> = new Set([
   'reasoning_effort',
   'max_tokens',
@@ -85,9 +88,13 @@ const DECIDED_HERE: ReadonlySet<string> = new Set([
 const FORWARDED = { forwarded: new Set([...READ_REQUEST.full.forwarded].filter((name) => !DECIDED_HERE.has(name))) };
 
 /** The fields with a cost beyond tokens that the operator lets through to an upstream. */
-function fieldsTaken({ chatFields }: TextRequest, { chatFields: taken = [] }: UpstreamOptions): JsonObject {
+function fieldsTaken(
+  { chatFields }: TextRequest,
+  { chatFields: taken = [], maxWebSearches }: UpstreamOptions,
+): JsonObject {
   if (chatFields === undefined) return {};
-  return Object.fromEntries(Object.entries(chatFields).filter(([field]) => taken.some((name) => name === field)));
+  const names: readonly string[] = maxWebSearches === undefined ? taken : [...taken, 'web_search_options'];
+  return Object.fromEntries(Object.entries(chatFields).filter(([field]) => names.includes(field)));
 }
 
 const HAS_NO_CHOICES = /"choices"\s*:\s*\[\s*\]/;
@@ -107,14 +114,20 @@ export function headersOf(options: UpstreamOptions): Readonly<Record<string, str
   return { authorization: `Bearer ${options.apiKey}` };
 }
 
-function renderTurn(turn: Turn): JsonObject[] {
+/** https://platform.openai.com/docs/guides/audio. The text is the transcript. */
+function renderAudioOutput({ voice, format }: AudioOutput): JsonObject {
+  if (voice === undefined) throw badRequest('the model needs the name of a voice for its audio');
+  return { modalities: ['text', 'audio'], audio: { voice, format } };
+}
+
+function renderTurn(turn: Turn, options: UpstreamOptions): JsonObject[] {
   switch (turn.role) {
     case 'system':
       return [{ role: 'system', content: turn.parts.map((part) => part.text).join('\n\n') }];
     case 'user':
       return [{ role: 'user', content: renderContent(turn.parts) }];
     case 'assistant':
-      return [renderAnswer(turn.parts)];
+      return [renderAnswer(turn.parts, options)];
     default:
       return renderToolResults(turn.parts);
   }
@@ -135,6 +148,8 @@ function renderInputPart(part: InputPart): JsonObject {
 
 const AUDIO_FORMATS: Readonly<Record<string, string>> = {
   'audio/wav': 'wav',
+  'audio/wave': 'wav',
+  'audio/vnd.wave': 'wav',
   'audio/x-wav': 'wav',
   'audio/mp3': 'mp3',
   'audio/mpeg': 'mp3',
@@ -145,17 +160,24 @@ function renderFile(part: FilePart): JsonObject {
     throw badRequest('the model does not take links to files: send the file itself as base64');
   }
   const format = AUDIO_FORMATS[part.source.mediaType];
+  if (format === undefined && part.source.mediaType.startsWith('audio/')) {
+    throw badRequest(`the model takes audio as wav or mp3, not as ${part.source.mediaType}: convert the audio`);
+  }
   if (format !== undefined) return { type: 'input_audio', input_audio: { data: part.source.data, format } };
   return { type: 'file', file: compact({ file_data: urlOf(part.source), filename: part.filename }) };
 }
 
-function renderAnswer(parts: readonly AnswerPart[]): JsonObject {
-  const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
+function renderAnswer(parts: readonly AssistantPart[], { speaks = false }: UpstreamOptions): JsonObject {
+  const audio = parts.find((part) => part.type === 'audio');
+  const audioId = speaks ? audio?.audioId : undefined;
+  const spoken = audio === undefined || audioId !== undefined ? [] : [transcriptOf(audio).text];
+  const text = [...parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])), ...spoken].join('');
   const reasoning = parts.flatMap((part) => (part.type === 'reasoning' ? [part.text] : [])).join('');
   const calls = parts.filter((part) => part.type === 'tool-call');
   return compact({
     role: 'assistant',
-    content: text === '' && calls.length > 0 ? null : text,
+    content: text === '' && (calls.length > 0 || audioId !== undefined) ? null : text,
+    audio: audioId === undefined ? undefined : { id: audioId },
     reasoning_content: reasoning === '' ? undefined : reasoning,
     tool_calls: calls.length === 0 ? undefined : calls.map(renderFunctionCall),
   });

@@ -1,13 +1,14 @@
 /** A chat-completions body as a canonical request: contract 4.8.1. */
 import { badRequest } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import type { AnswerPart, TextRequest, Turn } from '../canonical.ts';
+import type { AssistantPart, TextRequest, Turn, UnusedFields, WebSearch } from '../canonical.ts';
 import { CallsByName } from '../calls-by-name.ts';
 import { compact, readArray, readId, readName } from '../read.ts';
 import { unusedFields } from '../unused-fields.ts';
 import { arrayOf as arrayOfAnything, objectOf } from '../upstream-errors.ts';
+import { webSearchOf } from '../web-search.ts';
 import type { ParseContext } from '../wire-format.ts';
-import { CONTENT, isCustom, READ_REQUEST, readMessage } from './request-shape.ts';
+import { CONTENT, isCustom, READ_REQUEST, readAudioOutput, readMessage } from './request-shape.ts';
 
 type Request = ReturnType<(typeof READ_REQUEST)['full']>;
 type Message = ReturnType<typeof readMessage>;
@@ -15,7 +16,7 @@ type Content = (typeof CONTENT)['full'];
 
 export function parseRequest(body: unknown, { compatibility = 'specification' }: ParseContext = {}): TextRequest {
   const request = READ_REQUEST[compatibility](body, '');
-  request.get('modalities');
+  const hasAudio = request.get('modalities')?.includes('audio') === true;
   const calls = new CallsByName();
   const turns = request.getAs('messages', (value, path) =>
     readArray(value, path, (item, at) => turnOf(readMessage(item, at), CONTENT[compatibility], calls)),
@@ -31,9 +32,11 @@ export function parseRequest(body: unknown, { compatibility = 'specification' }:
     reasoningEffort: request.get('reasoning_effort'),
     outputFormat: request.get('response_format'),
     verbosity: request.get('verbosity'),
-    unused: unusedFields(request.unused()),
+    audioOutput: hasAudio ? request.getAs('audio', readAudioOutput) : undefined,
+    unused: unusedFields(request.unused(), hasAudio ? undefined : unusedAudio(request)),
     userId: request.get('user'),
     chatFields: chatFieldsOf(request),
+    webSearch: compatibility === 'full' ? webSearchIn(request) : undefined,
   });
 }
 
@@ -66,8 +69,23 @@ function hasCustomTools({ tools, messages }: JsonObject): boolean {
 }
 
 function chatFieldsOf(request: Request): JsonObject | undefined {
-  const some = compact({ audio: request.get('audio'), web_search_options: request.get('web_search_options') });
-  return Object.keys(some).length === 0 ? undefined : some;
+  const options = request.get('web_search_options');
+  return options === undefined ? undefined : { web_search_options: options };
+}
+
+/** The settings of audio in a request for text. */
+function unusedAudio(request: Request): UnusedFields | undefined {
+  return request.get('audio') === undefined ? undefined : { always: ['audio'], converted: [] };
+}
+
+function webSearchIn(request: Request): WebSearch | undefined {
+  const options = request.get('web_search_options');
+  if (options === undefined) return undefined;
+  return webSearchOf(
+    { user_location: objectOf(options['user_location'])['approximate'] },
+    'web_search_options',
+    undefined,
+  );
 }
 
 function samplingOf(request: Request): TextRequest['sampling'] {
@@ -112,16 +130,20 @@ function turnOf(message: Message, content: Content, calls: CallsByName): Turn {
 }
 
 /** The parts of an assistant message in the order in which models write them: reasoning, text, tool calls. */
-function answerOf(message: Message, content: Content, functionCalls: CallsByName): AnswerPart[] {
+function answerOf(message: Message, content: Content, functionCalls: CallsByName): AssistantPart[] {
   const reasoning = message.get('reasoning_content') ?? message.get('reasoning');
   const parts = message.getAs('content', content.answer);
   const refusal = message.get('refusal');
   const calls = message.get('tool_calls');
   const called = message.get('function_call');
+  const audio = message.get('audio') ?? null;
   return [
     ...(reasoning === undefined || reasoning === '' ? [] : [{ type: 'reasoning', text: reasoning } as const]),
     ...(parts ?? []),
     ...(refusal === undefined || refusal === '' ? [] : [{ type: 'text', text: refusal } as const]),
+    ...(audio === null
+      ? []
+      : [parts?.some(({ type }) => type === 'text') === true ? { ...audio, isInText: true } : audio]),
     ...(calls ?? []),
     ...(called === undefined
       ? []

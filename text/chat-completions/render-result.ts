@@ -1,6 +1,17 @@
 /** A canonical answer as a chat.completion object: contract 4.8.1. */
 import type { JsonObject } from '../../domain/json.ts';
-import type { AnswerPart, Choice, FinishReason, TextRequest, TextResult, ToolCallPart, Usage } from '../canonical.ts';
+import { pcmOfType, wavHeader } from '../../domain/wav.ts';
+import type {
+  AnswerPart,
+  AudioPart,
+  Choice,
+  FinishReason,
+  TextRequest,
+  TextResult,
+  ToolCallPart,
+  Usage,
+  WebSearchResult,
+} from '../canonical.ts';
 import { takesFreeText, textOfArguments } from '../free-text-tools.ts';
 import { compact } from '../read.ts';
 import type { RenderContext } from '../wire-format.ts';
@@ -30,7 +41,11 @@ export function completionId(context: RenderContext): string {
   return `chatcmpl-${context.responseId}`;
 }
 
-function renderChoice({ parts, finish }: Choice, index: number, context: RenderContext): JsonObject {
+function renderChoice(
+  { parts, audio, searches = [], finish }: Choice,
+  index: number,
+  context: RenderContext,
+): JsonObject {
   const calls = parts.filter((part) => part.type === 'tool-call');
   const text = joined(parts, 'text');
   const reasoning = joined(parts, 'reasoning');
@@ -38,14 +53,35 @@ function renderChoice({ parts, finish }: Choice, index: number, context: RenderC
     index,
     message: compact({
       role: 'assistant',
-      // Null only beside tool calls: without any text it is empty, also when reasoning took the whole budget.
-      content: text === '' && calls.length > 0 ? null : text,
+      // Null only beside audio and tool calls: without any text it is empty, also when reasoning took the whole budget.
+      content: text === '' && (calls.length > 0 || audio !== undefined) ? null : text,
       reasoning_content: reasoning === '' ? undefined : reasoning,
+      audio: audio && renderAudio(audio, index, context),
       ...renderCalls(calls, context),
+      ...annotationsOf(searches.flatMap(({ results }) => results)),
     }),
     logprobs: null,
     finish_reason: finishReasonFor(finish.reason, context),
   };
+}
+
+function renderAudio(audio: AudioPart, index: number, context: RenderContext): JsonObject {
+  const { audioId = audioIdOf(index, context), transcript = '', expiresAtSeconds } = audio;
+  // Without a name at the upstream, the audio cannot be referred to.
+  const expires_at = expiresAtSeconds ?? context.createdAtSeconds;
+  return { id: audioId, data: asRequested(audio, context), transcript, expires_at };
+}
+
+/** The id of audio that has no name at the upstream. */
+export function audioIdOf(index: number, { responseId }: RenderContext): string {
+  return `audio_${responseId}_${index}`;
+}
+
+/** Adds the header of a WAV file to samples of upstreams that send no file. */
+function asRequested({ data = '', mediaType }: AudioPart, { request }: RenderContext): string {
+  if (mediaType === undefined || request.audioOutput?.format !== 'wav') return data;
+  const samples = Buffer.from(data, 'base64');
+  return Buffer.concat([wavHeader(pcmOfType(mediaType), samples.byteLength), samples]).toString('base64');
 }
 
 function renderCalls(calls: readonly ToolCallPart[], context: RenderContext): JsonObject {
@@ -64,6 +100,17 @@ export function hasLegacyFunctions({ request }: RenderContext): boolean {
 
 export function finishReasonFor(reason: FinishReason, context: RenderContext): ChatFinishReason {
   return reason === 'tool-calls' && hasLegacyFunctions(context) ? 'function_call' : FINISH_REASONS[reason];
+}
+
+/** The pages that searches found. Their places in the text are unknown. */
+export function annotationsOf(results: readonly WebSearchResult[]): JsonObject {
+  if (results.length === 0) return {};
+  return {
+    annotations: results.map(({ url, title }) => ({
+      type: 'url_citation',
+      url_citation: { url, title, start_index: 0, end_index: 0 },
+    })),
+  };
 }
 
 function joined(parts: readonly AnswerPart[], type: 'text' | 'reasoning'): string {
@@ -85,19 +132,28 @@ export function renderFunctionCall(call: ToolCallPart): ChatFunctionToolCall {
 export function renderUsage(usage: Usage): ChatUsage {
   const input = usage.inputTotal ?? 0;
   const output = usage.outputTotal ?? 0;
-  const { cacheRead, cacheWrite, reasoning } = usage;
+  const { cacheRead, cacheWrite, reasoning, audioInput, audioOutput } = usage;
+  const inputDetails = detailsOf({
+    cached_tokens: cacheRead,
+    cache_write_tokens: cacheWrite,
+    audio_tokens: audioInput || null,
+  });
+  const outputDetails = detailsOf({ reasoning_tokens: reasoning, audio_tokens: audioOutput || null });
   return {
     prompt_tokens: input,
     completion_tokens: output,
     total_tokens: input + output,
-    ...(cacheRead === null && cacheWrite === null
-      ? {}
-      : {
-          prompt_tokens_details: {
-            ...(cacheRead === null ? {} : { cached_tokens: cacheRead }),
-            ...(cacheWrite === null ? {} : { cache_write_tokens: cacheWrite }),
-          },
-        }),
-    ...(reasoning === null ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } }),
+    ...(inputDetails && { prompt_tokens_details: inputDetails }),
+    ...(outputDetails && { completion_tokens_details: outputDetails }),
   };
+}
+
+/** The reported counts; undefined without any. */
+function detailsOf(counts: Readonly<Record<string, number | null>>): Readonly<Record<string, number>> | undefined {
+  let details: Record<string, number> | undefined;
+  for (const name in counts) {
+    const count = counts[name] ?? null;
+    if (count !== null) (details ??= {})[name] = count;
+  }
+  return details;
 }

@@ -1,11 +1,19 @@
 /** Canonical events as chat.completion.chunk frames: contract 4.8.1. */
 import type { JsonObject } from '../../domain/json.ts';
-import { UNREPORTED_USAGE, type StreamEvent, type Usage } from '../canonical.ts';
+import { UNREPORTED_USAGE, type AudioPart, type StreamEvent, type Usage } from '../canonical.ts';
 import { takesFreeText, textOfArguments } from '../free-text-tools.ts';
+import { compact } from '../read.ts';
 import { DONE, encodeEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import type { RenderContext } from '../wire-format.ts';
-import { hasLegacyFunctions, completionId, finishReasonFor, renderUsage } from './render-result.ts';
+import {
+  annotationsOf,
+  audioIdOf,
+  hasLegacyFunctions,
+  completionId,
+  finishReasonFor,
+  renderUsage,
+} from './render-result.ts';
 import { extraContentOf } from './signatures.ts';
 
 export function renderStream(context: RenderContext): Stage<StreamEvent, string> {
@@ -14,6 +22,7 @@ export function renderStream(context: RenderContext): Stage<StreamEvent, string>
 
 interface ChoiceState {
   hasText: boolean;
+  hasAudio: boolean;
   toolCallCount: number;
 }
 
@@ -63,6 +72,14 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
         return this.#takeDelta(event.id, event.text, emit);
       case 'tool-input-end':
         return this.#endToolCall(event.id, emit);
+      case 'audio-delta':
+        return this.#takeAudio(event.audio, event.choice ?? 0, emit);
+      case 'web-search-start':
+        return;
+      case 'web-search-end':
+        this.#choice(0, emit);
+        if (event.results.length > 0) this.#emitChunk(0, JSON.stringify(annotationsOf(event.results)), 'null', emit);
+        return;
       case 'usage':
         this.#usage = event.usage;
         return;
@@ -82,7 +99,7 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
   #choice(index: number, emit: Emit<string>): ChoiceState {
     let choice = this.#choices.get(index);
     if (choice === undefined) {
-      choice = { hasText: false, toolCallCount: 0 };
+      choice = { hasText: false, hasAudio: false, toolCallCount: 0 };
       this.#choices.set(index, choice);
       this.#emitChunk(index, '{"role":"assistant","content":""}', 'null', emit);
     }
@@ -91,6 +108,16 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
 
   #choiceOf(partId: string, emit: Emit<string>): ChoiceState {
     return this.#choice(this.#choiceOfPart.get(partId) ?? 0, emit);
+  }
+
+  /** The first piece has the id. */
+  #takeAudio(audio: Omit<AudioPart, 'type'>, index: number, emit: Emit<string>): void {
+    const choice = this.#choice(index, emit);
+    const { audioId = choice.hasAudio ? undefined : audioIdOf(index, this.#context) } = audio;
+    choice.hasAudio = true;
+    const { data, transcript, expiresAtSeconds: expires_at } = audio;
+    const piece = compact({ id: audioId, data, transcript, expires_at });
+    this.#emitChunk(index, JSON.stringify({ audio: piece }), 'null', emit);
   }
 
   #startToolCall(event: Extract<StreamEvent, { type: 'tool-input-start' }>, emit: Emit<string>): void {
@@ -134,7 +161,7 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
   #finish(event: Extract<StreamEvent, { type: 'finish' }>, emit: Emit<string>): void {
     const index = event.choice ?? 0;
     const choice = this.#choice(index, emit);
-    const delta = choice.hasText || choice.toolCallCount > 0 ? '{}' : '{"content":""}';
+    const delta = choice.hasText || choice.hasAudio || choice.toolCallCount > 0 ? '{}' : '{"content":""}';
     this.#emitChunk(index, delta, JSON.stringify(finishReasonFor(event.reason, this.#context)), emit);
   }
 

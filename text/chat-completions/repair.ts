@@ -16,7 +16,7 @@ export function createRepairer(context: RepairContext): Repairer {
       const repaired = withChoices(completion, (choice) => {
         const whole = withCalls(withReasoning(choice, 'message'), 'message', () => newCallId());
         const hasCalls = arrayOf(objectOf(whole['message'])['tool_calls']).length > 0;
-        return withEnd(whole, 'message', { hasText: false, hasCalls });
+        return withEnd(whole, 'message', { hasText: isObject(objectOf(whole['message'])['audio']), hasCalls });
       });
       return withUsage(repaired, 'usage', context.usage(), renderUsage);
     },
@@ -26,6 +26,7 @@ export function createRepairer(context: RepairContext): Repairer {
 
 /** The content of a choice before its end. */
 interface Held {
+  /** Text or audio. */
   readonly hasText: boolean;
   readonly hasCalls: boolean;
 }
@@ -56,6 +57,7 @@ class ChatStreamRepairer implements StreamRepairer {
 
   see(event: StreamEvent): void {
     if (event.type === 'text-delta' && event.text !== '') this.#choicesWithText.add(event.id);
+    else if (event.type === 'audio-delta') this.#choicesWithText.add(`text-${event.choice ?? 0}`);
     else if (event.type === 'tool-input-start') this.#choicesWithCalls.add(event.choice ?? 0);
   }
 
@@ -181,9 +183,7 @@ function withReasoning(choice: JsonObject, field: 'message' | 'delta'): JsonObje
 function withCalls(choice: JsonObject, field: 'message' | 'delta', newId: () => string | null): JsonObject {
   const held = objectOf(choice[field]);
   const { function_call: called, audio } = held;
-  const hasAudio = isObject(audio)
-    ? stringOf(audio['id']) !== '' || stringOf(audio['data']) !== ''
-    : audio !== undefined;
+  const hasAudio = isObject(audio) ? Object.values(audio).some(Boolean) : audio !== undefined;
   if (!isObject(called) && (hasAudio || audio === undefined)) return choice;
   const { function_call: _called, audio: _audio, ...message } = held;
   const kept = { ...message, ...(hasAudio && { audio }) };

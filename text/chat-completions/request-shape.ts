@@ -1,6 +1,9 @@
 /** The fields of a chat-completions request: those of contract 4.8.1, and others of the format, without effect. */
-import { isObject } from '../../domain/json.ts';
+import { isObject, type JsonObject } from '../../domain/json.ts';
+import { CHAT_AUDIO_FORMATS } from '../../domain/speech-format.ts';
 import type {
+  AudioOutput,
+  AudioPart,
   FilePart,
   ImagePart,
   InputPart,
@@ -37,6 +40,7 @@ import {
   oneOf,
   optional,
   reader,
+  type Reader,
   readBoolean,
   readId,
   readName,
@@ -172,6 +176,15 @@ const toolCall = named(
   ),
 );
 
+/** Clients send the audio of an answer back as a whole, or only its id. Some upstreams send an empty object for none. */
+function readAnsweredAudio({ id, transcript }: JsonObject): AudioPart | null {
+  const audioId = typeof id === 'string' && id !== '' ? readId(id, 'audio.id') : undefined;
+  const text = typeof transcript === 'string' && transcript !== '' ? transcript : undefined;
+  return audioId === undefined && text === undefined
+    ? null
+    : compact({ type: 'audio', audioId, transcript: text } as const);
+}
+
 /** Clients send answers back unchanged, so unknown fields have no effect. */
 export const readMessage = named(
   'ChatMessage',
@@ -187,8 +200,7 @@ export const readMessage = named(
     tool_call_id: optional(described(readId, 'For `tool`: the id of the answered call')),
     name: optional(described(readString, 'For `function`: the function that answers; otherwise no effect')),
     annotations: ignored,
-    // Sound that an answer contained, which clients refer to.
-    audio: ignored,
+    audio: optional(described(mapped(readObject, readAnsweredAudio), 'The audio of an answer, by its `id`')),
     function_call: optional(described(functionCall, 'The earlier name of `tool_calls`')),
   }),
 );
@@ -273,6 +285,24 @@ const outputFormat = typed<OutputFormat | undefined>({
   ),
 });
 
+const customVoice = record({ id: readName });
+/** The value of `audio` in requests with the modality `audio`. */
+export const readAudioOutput: Reader<AudioOutput> = record({
+  voice: reader({ oneOf: [readName.schema, customVoice.schema] }, (value, path) =>
+    isObject(value) ? customVoice(value, path) : readName(value, path),
+  ),
+  format: oneOf(CHAT_AUDIO_FORMATS),
+});
+
+const modalities = optional(
+  described(arrayOf(oneOf(['text', 'audio'])), '`["text", "audio"]` for an answer with audio, if the model has it'),
+);
+const audio = optional(
+  constrained(described(readObject, 'With the modality `audio`: the voice and the format'), {
+    properties: readAudioOutput.schema['properties'],
+  }),
+);
+
 const requestOf = (select: ReaderSelector) =>
   fields(
     {
@@ -304,7 +334,7 @@ const requestOf = (select: ReaderSelector) =>
       reasoning_effort: optional(EFFORT),
       verbosity: optional(VERBOSITY),
       user: optional(described(readString, 'Identifies the end user')),
-      modalities: optional(arrayOf(oneOf(['text']))),
+      modalities,
       logit_bias: forwardedAs('object'),
       logprobs: forwardedAs('boolean'),
       top_logprobs: forwardedAs('number'),
@@ -325,8 +355,8 @@ const requestOf = (select: ReaderSelector) =>
       reasoning_split: forwardedAs('boolean'),
       repetition_penalty: forwardedAs('number'),
       thinking: forwardedAs('object'),
-      // No effect unless the route passes them on.
-      audio: optional(described(readObject, WHERE_OFFERED)),
+      audio,
+      // No effect unless the route passes it on.
       web_search_options: optional(described(readObject, WHERE_OFFERED)),
       // The earlier names of tools and their choice.
       functions: optional(

@@ -1,7 +1,7 @@
 /** The answers of chat-completions upstreams as canonical events. */
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import { parseEventData } from '../answer-json.ts';
-import type { FinishReason, StreamEvent } from '../canonical.ts';
+import type { AudioPart, FinishReason, StreamEvent } from '../canonical.ts';
 import { ObjectText } from '../object-text.ts';
 import { checkFinish, finishReasonOf } from '../finish-reasons.ts';
 import { DONE, type ServerSentEvent } from '../sse.ts';
@@ -173,6 +173,11 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     for (const piece of piecesOfContent(delta['content'])) this.#takePiece(choice, state, piece, emit);
     const refusal = stringOf(delta['refusal']);
     if (refusal !== '') this.#takePiece(choice, state, { type: 'text', text: refusal }, emit);
+    const audio = audioOf(delta);
+    if (audio !== null) {
+      state.hasContent = true;
+      emit({ type: 'audio-delta', choice, audio });
+    }
     const calls = callsOf(delta);
     if (calls.length > 0 && !state.content.isPlain) emitPieces(state.content.end(), choice, emit);
     for (const call of calls) this.#takeToolCall(choice, state, call, emit);
@@ -210,6 +215,18 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     call.arguments.add(text);
     if (text !== '' && !canWrapCalls(call.name)) emit({ type: 'tool-input-delta', id: call.key, text });
   }
+}
+
+/** The audio in a delta or message. Some upstreams send an empty object for none. */
+function audioOf({ audio }: JsonObject): Omit<AudioPart, 'type'> | null {
+  if (!isObject(audio)) return null;
+  const piece = compact({
+    audioId: stringOf(audio['id']) || undefined,
+    data: stringOf(audio['data']) || undefined,
+    transcript: stringOf(audio['transcript']) || undefined,
+    expiresAtSeconds: countOf(audio['expires_at']) || undefined,
+  });
+  return Object.keys(piece).length === 0 ? null : piece;
 }
 
 function emitPieces(pieces: readonly Piece[], choice: number, emit: Emit<StreamEvent>): void {

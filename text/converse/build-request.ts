@@ -2,7 +2,7 @@
 import { badRequest } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type {
-  AnswerPart,
+  AssistantPart,
   CacheBreakpoint,
   FilePart,
   ImagePart,
@@ -24,6 +24,7 @@ import {
   leadingSystem,
   mergeNeighbours,
   pairToolResults,
+  transcriptOf,
 } from '../turns.ts';
 import type { UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 
@@ -173,7 +174,8 @@ class DocumentNames {
   }
 }
 
-function renderAnswerPart(part: AnswerPart): JsonObject[] {
+function renderAnswerPart(part: AssistantPart): JsonObject[] {
+  if (part.type === 'audio') return renderAnswerPart(transcriptOf(part));
   if (part.type === 'text') return [...renderText(part.text), ...cachePoint(part)];
   if (part.type === 'tool-call') {
     const call = { toolUse: { toolUseId: part.callId, name: part.name, input: argumentsOf(part) } };

@@ -2,7 +2,9 @@
 import { badRequest } from '../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import type {
-  AnswerPart,
+  AssistantPart,
+  AudioOutput,
+  AudioPart,
   FilePart,
   ImagePart,
   OutputFormat,
@@ -17,11 +19,20 @@ import type {
 } from '../canonical.ts';
 import { isMintedCallId } from '../call-ids.ts';
 import { compact } from '../read.ts';
-import { argumentsOf, checkArguments, hoistSystem, mergeNeighbours, pairToolResults, textOf } from '../turns.ts';
+import {
+  argumentsOf,
+  checkArguments,
+  hoistSystem,
+  mergeNeighbours,
+  pairToolResults,
+  textOf,
+  transcriptOf,
+} from '../turns.ts';
 import { arrayOf } from '../upstream-errors.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { renderMedia } from './media.ts';
 import { camelCased } from './names.ts';
+import { searchTools } from './request-shape.ts';
 import { createSchemaSizeBudget, withoutReferences, type SchemaSizeBudget } from './schema.ts';
 import { SKIP_SIGNATURE } from './signatures.ts';
 
@@ -37,7 +48,9 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
     generationConfig: {
       ...renderSampling(request.sampling),
       ...(request.outputFormat === undefined ? {} : renderOutputFormat(request.outputFormat, budget)),
-      thinkingConfig: renderThinking(request),
+      ...(request.audioOutput === undefined
+        ? { thinkingConfig: renderThinking(request) }
+        : renderAudioOutput(request.audioOutput, request.stream)),
     },
   });
   return { ...addressOf(request, options), body };
@@ -54,13 +67,15 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
     const declarations = isObject(tool) ? camelCased(tool)['functionDeclarations'] : undefined;
     return arrayOf(declarations);
   });
+  const declared = functions.length === 0 ? [] : [{ functionDeclarations: functions }];
+  const offered = options.maxWebSearches === undefined ? declared : [...declared, ...searchTools(tools)];
   const forwarded = compact({
     contents,
     systemInstruction: systemInstruction ?? undefined,
-    tools: functions.length === 0 ? undefined : [{ functionDeclarations: functions }],
+    tools: offered.length === 0 ? undefined : offered,
     toolConfig: isFull && functions.length > 0 && isObject(toolConfig) ? toolConfig : undefined,
     generationConfig: {
-      ...(isFull && isObject(generationConfig) && settingsBesides(generationConfig, options)),
+      ...(isFull && isObject(generationConfig) && settingsBesides(generationConfig, request, options)),
       ...renderSampling(request.sampling),
     },
   });
@@ -68,15 +83,18 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
 }
 
 /** The client's own form of the thinking and of the answer's schema, which the canonical model simplifies. */
-function settingsBesides(config: JsonObject, { reasons }: UpstreamOptions): JsonObject {
-  const { thinkingConfig, responseMimeType, responseSchema, responseJsonSchema, _responseJsonSchema } =
+function settingsBesides(config: JsonObject, { audioOutput }: TextRequest, { reasons }: UpstreamOptions): JsonObject {
+  const { thinkingConfig, responseMimeType, responseSchema, responseJsonSchema, _responseJsonSchema, ...rest } =
     camelCased(config);
+  const { responseModalities, speechConfig } = audioOutput === undefined ? {} : rest;
   return compact({
     thinkingConfig: reasons === true ? thinkingConfig : undefined,
     responseMimeType,
     responseSchema,
     responseJsonSchema,
     _responseJsonSchema,
+    responseModalities,
+    speechConfig,
   });
 }
 
@@ -102,6 +120,18 @@ function renderSampling(sampling: Sampling): JsonObject {
     frequencyPenalty: sampling.frequencyPenalty,
     presencePenalty: sampling.presencePenalty,
     candidateCount: sampling.choiceCount,
+  });
+}
+
+/** Models that speak refuse settings of thinking: https://ai.google.dev/gemini-api/docs/speech-generation */
+function renderAudioOutput({ voice, format, hasText, speechConfig }: AudioOutput, isStreamed: boolean): JsonObject {
+  const offered = isStreamed ? ['pcm16'] : ['wav', 'pcm16'];
+  if (!offered.includes(format)) throw badRequest(`"audio.format" must be one of: [${offered.join(' ')}]`);
+  if (typeof voice === 'object') throw badRequest('"audio.voice" must be the name of a voice for this model');
+  const named = { voiceConfig: { prebuiltVoiceConfig: { voiceName: voice } } };
+  return compact({
+    responseModalities: hasText === true ? ['TEXT', 'AUDIO'] : ['AUDIO'],
+    speechConfig: speechConfig ?? (voice === undefined ? undefined : named),
   });
 }
 
@@ -145,15 +175,21 @@ function renderText(text: string): JsonObject[] {
  * Omits reasoning: the models only need the signatures of their calls back, which clients of some formats keep as
  * reasoning without text. Only the first call of an answer has to have a signature.
  */
-function renderAnswer(parts: readonly AnswerPart[]): JsonObject[] {
+function renderAnswer(parts: readonly AssistantPart[]): JsonObject[] {
   const firstCall = parts.find((part) => part.type === 'tool-call');
   const hidden = parts.filter((part) => part.type === 'reasoning').filter(({ redacted }) => redacted === true);
   const kept = hidden.find(({ signature }) => signature !== undefined)?.signature;
   return parts.flatMap((part) => {
     if (part.type === 'text') return renderText(part.text);
     if (part.type === 'reasoning') return [];
+    if (part.type === 'audio') return renderAudio(part);
     return [renderCall(part, part === firstCall ? (kept ?? SKIP_SIGNATURE) : undefined)];
   });
+}
+
+function renderAudio(part: AudioPart): JsonObject[] {
+  const { data, mediaType } = part;
+  return data === undefined ? renderText(transcriptOf(part).text) : [{ inlineData: { mimeType: mediaType, data } }];
 }
 
 function renderCall(call: ToolCallPart, signature: string | undefined): JsonObject {

@@ -1,7 +1,7 @@
 /** The conversation in a native request as canonical turns. */
 import { badRequest } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import type { AnswerPart, ToolResultPart, Turn } from '../canonical.ts';
+import type { AssistantPart, ToolResultPart, Turn } from '../canonical.ts';
 import type { Fields } from '../fields.ts';
 import { CallsByName } from '../calls-by-name.ts';
 import { compact, readArray } from '../read.ts';
@@ -46,7 +46,7 @@ function turnsOf(content: ReturnType<typeof readContent>, calls: CallsByName): T
   ];
 }
 
-function answerOf(part: Part, calls: CallsByName): AnswerPart[] {
+function answerOf(part: Part, calls: CallsByName): AssistantPart[] {
   const { kind, fields } = part;
   const given = fields.get('thoughtSignature');
   const signature = given === '' || given === SKIP_SIGNATURE ? undefined : given;
@@ -54,6 +54,10 @@ function answerOf(part: Part, calls: CallsByName): AnswerPart[] {
     const isThought = fields.get('thought') ?? false;
     const text = textOf(part);
     return isThought ? text.map((thought) => compact({ ...thought, type: 'reasoning', signature })) : text;
+  }
+  const media = kind === 'inlineData' ? fields.get('inlineData') : undefined;
+  if (media?.source.kind === 'base64' && media.source.mediaType.startsWith('audio/')) {
+    return [{ type: 'audio', data: media.source.data, mediaType: media.source.mediaType }];
   }
   const call = kind === 'functionCall' ? fields.get('functionCall') : undefined;
   if (call === undefined) throw badRequest(`"${fields.at(kind)}" must be in an item with the role user`);

@@ -1,6 +1,15 @@
 /** A canonical answer as a native response: contract 4.8.4. Thinking text is returned only where a request asks for it. */
 import { isObject, type JsonObject } from '../../domain/json.ts';
-import type { Choice, FinishReason, TextRequest, TextResult, ToolCallPart, Usage } from '../canonical.ts';
+import type {
+  AudioPart,
+  Choice,
+  FinishReason,
+  FoundOnWeb,
+  TextRequest,
+  TextResult,
+  ToolCallPart,
+  Usage,
+} from '../canonical.ts';
 import { compact } from '../read.ts';
 import { malformedAnswer } from '../upstream-errors.ts';
 import type { RenderContext } from '../wire-format.ts';
@@ -19,7 +28,7 @@ export const EMPTY_PART: AnswerPartOnWire = { text: '' };
 
 export function renderResult(result: TextResult, context: RenderContext): JsonObject {
   return {
-    candidates: result.choices.map((choice, index) => renderCandidate(choice, index, hasThoughts(context.request))),
+    candidates: result.choices.map((choice, index) => renderCandidate(choice, index, context.request)),
     usageMetadata: renderUsage(result.usage),
     modelVersion: context.request.model,
     responseId: context.responseId,
@@ -31,7 +40,12 @@ export function hasThoughts({ reasoningDisplay }: TextRequest): boolean {
   return reasoningDisplay === 'text';
 }
 
-function renderCandidate({ parts, finish }: Choice, index: number, withThoughts: boolean): JsonObject {
+function renderCandidate(
+  { parts, audio, searches = [], finish }: Choice,
+  index: number,
+  request: TextRequest,
+): JsonObject {
+  const withThoughts = hasThoughts(request);
   const rendered: AnswerPartOnWire[] = [];
   for (const part of parts) {
     const previous = rendered.at(-1);
@@ -45,11 +59,36 @@ function renderCandidate({ parts, finish }: Choice, index: number, withThoughts:
       rendered.push({ text: part.text });
     }
   }
+  if (audio !== undefined) rendered.push(...renderAudio(audio, request));
   return {
     content: { role: 'model', parts: rendered.length === 0 ? [EMPTY_PART] : rendered },
     finishReason: FINISH_REASONS[finish.reason],
     index,
+    ...groundingOf(searches),
   };
+}
+
+/** `pcm16` of chat completions, in this format's terms. */
+const PCM_TYPE = 'audio/L16;codec=pcm;rate=24000';
+
+/** The parts for audio, with its transcript if the client wants text, too. */
+export function renderAudio(
+  { data = '', mediaType = PCM_TYPE, transcript = '' }: Omit<AudioPart, 'type'>,
+  { audioOutput }: TextRequest,
+): AnswerPartOnWire[] {
+  return [
+    ...(transcript !== '' && audioOutput?.hasText === true ? [{ text: transcript }] : []),
+    ...(data === '' ? [] : [{ inlineData: { mimeType: mediaType, data } }]),
+  ];
+}
+
+/** The searches for an answer, with the pages that they found. */
+export function groundingOf(searches: readonly FoundOnWeb[]): JsonObject {
+  if (searches.length === 0) return {};
+  const groundingChunks = searches.flatMap(({ results }) =>
+    results.map(({ url: uri, title }) => ({ web: { uri, title } })),
+  );
+  return { groundingMetadata: { webSearchQueries: searches.map(({ query }) => query), groundingChunks } };
 }
 
 /**
@@ -83,5 +122,17 @@ export function renderUsage(usage: Usage): UsageMetadata {
     candidatesTokenCount: Math.max(output - (usage.reasoning ?? 0), 0),
     thoughtsTokenCount: usage.reasoning ?? undefined,
     totalTokenCount: input + output,
+    promptTokensDetails: detailsOf(input, usage.audioInput),
+    candidatesTokensDetails: detailsOf(Math.max(output - (usage.reasoning ?? 0), 0), usage.audioOutput),
   });
+}
+
+/** The counts by modality; undefined without audio. */
+function detailsOf(tokens: number, audio: number | null): UsageMetadata['promptTokensDetails'] {
+  if (audio === null || audio === 0) return undefined;
+  const text = Math.max(tokens - audio, 0);
+  return [
+    ...(text === 0 ? [] : [{ modality: 'TEXT', tokenCount: text } as const]),
+    { modality: 'AUDIO', tokenCount: audio },
+  ];
 }

@@ -1,9 +1,24 @@
 /** Canonical events as the events of a native stream: contract 4.8.4. */
-import { UNREPORTED_USAGE, type StreamEvent, type ToolCallPart, type Usage } from '../canonical.ts';
+import {
+  type FoundOnWeb,
+  UNREPORTED_USAGE,
+  type StreamEvent,
+  type TextRequest,
+  type ToolCallPart,
+  type Usage,
+} from '../canonical.ts';
 import { encodeEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import type { RenderContext } from '../wire-format.ts';
-import { EMPTY_PART, FINISH_REASONS, hasThoughts, renderCall, renderUsage } from './render-result.ts';
+import {
+  EMPTY_PART,
+  FINISH_REASONS,
+  groundingOf,
+  hasThoughts,
+  renderAudio,
+  renderCall,
+  renderUsage,
+} from './render-result.ts';
 
 export function renderStream(context: RenderContext): Stage<StreamEvent, string> {
   return new NativeStreamRenderer(context);
@@ -30,8 +45,12 @@ class NativeStreamRenderer implements Stage<StreamEvent, string> {
   readonly #brokenCalls = new Map<number, ToolCallPart>();
   #usage: Usage = UNREPORTED_USAGE;
   readonly #withThoughts: boolean;
+  readonly #searches: FoundOnWeb[] = [];
+
+  readonly #request: TextRequest;
 
   constructor({ request, responseId }: RenderContext) {
+    this.#request = request;
     this.#withThoughts = hasThoughts(request);
     this.#tail = `,${JSON.stringify({ modelVersion: request.model, responseId }).slice(1)}`;
   }
@@ -60,6 +79,16 @@ class NativeStreamRenderer implements Stage<StreamEvent, string> {
       }
       case 'tool-input-end':
         return this.#endCall(event.id, emit);
+      case 'audio-delta':
+        for (const part of renderAudio(event.audio, this.#request)) {
+          this.#emitPartOf(event.choice ?? 0, toJson(part), emit);
+        }
+        return;
+      case 'web-search-start':
+        return;
+      case 'web-search-end':
+        this.#searches.push(event);
+        return;
       case 'usage':
         this.#usage = event.usage;
         return;
@@ -87,13 +116,17 @@ class NativeStreamRenderer implements Stage<StreamEvent, string> {
       content: { role: 'model', parts: [EMPTY_PART] },
       finishReason: FINISH_REASONS[event.reason],
       index: choice,
+      ...groundingOf(choice === 0 ? this.#searches : []),
     };
     const usage = JSON.stringify(renderUsage(this.#usage));
     emit(encodeEvent(`{"candidates":[${JSON.stringify(candidate)}],"usageMetadata":${usage}${this.#tail}`));
   }
 
   #emitPart(partId: string, part: string, emit: Emit<string>): void {
-    const index = this.#choiceOfPart.get(partId) ?? 0;
+    this.#emitPartOf(this.#choiceOfPart.get(partId) ?? 0, part, emit);
+  }
+
+  #emitPartOf(index: number, part: string, emit: Emit<string>): void {
     const candidate = `{"content":{"role":"model","parts":[${part}]},"index":${index}}`;
     emit(encodeEvent(`{"candidates":[${candidate}]${this.#tail}`));
   }

@@ -3,6 +3,7 @@ import { badRequest } from '../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import { ref } from '../../domain/json-schema.ts';
 import type {
+  AudioOutput,
   InputPart,
   OutputFormat,
   Sampling,
@@ -11,6 +12,7 @@ import type {
   Tool,
   ToolChoice,
   UnusedFields,
+  WebSearch,
 } from '../canonical.ts';
 import { byCompatibility, fields, type ReaderSelector, ignored, ignoredAs, refused } from '../fields.ts';
 import {
@@ -155,12 +157,14 @@ const configOf = (select: ReaderSelector) =>
     _responseJsonSchema: select(optional(JSON_SCHEMA)),
     seed: select(optional(integerBetween(null, null))),
     responseFormat: ignored,
-    responseModalities: ignoredAs('array'),
+    responseModalities: select(
+      optional(described(arrayOf(readString), '`AUDIO` for an answer with audio, if the model has it')),
+    ),
     responseLogprobs: ignoredAs('boolean'),
     logprobs: ignoredAs('number'),
     mediaResolution: ignoredAs('string'),
     audioTimestamp: ignoredAs('boolean'),
-    speechConfig: ignoredAs('object'),
+    speechConfig: select(optional(described(readObject, 'With the modality `AUDIO`: the voice'))),
     imageConfig: ignoredAs('object'),
     translationConfig: ignored,
     enableAffectiveDialog: ignoredAs('boolean'),
@@ -173,9 +177,17 @@ const configOf = (select: ReaderSelector) =>
 export const GENERATION_CONFIG = byCompatibility(configOf);
 type GenerationConfig = ReturnType<(typeof GENERATION_CONFIG)['full']>;
 
-function settingsOf(config: GenerationConfig): Pick<TextRequest, 'sampling' | 'outputFormat' | 'unused'> & Thinking {
+function settingsOf(
+  config: GenerationConfig,
+): Pick<TextRequest, 'sampling' | 'outputFormat' | 'audioOutput' | 'unused'> & Thinking {
+  const audioOutput = audioOutputOf(config);
   return {
-    unused: unusedFields(config.unused(), config.get('thinkingConfig')?.unused()),
+    unused: unusedFields(
+      config.unused(),
+      config.get('thinkingConfig')?.unused(),
+      audioOutput === undefined ? unusedModalities(config) : undefined,
+    ),
+    audioOutput,
     sampling: samplingOf(config),
     outputFormat: outputFormatOf(config),
     ...thinkingOf(config),
@@ -195,6 +207,33 @@ function samplingOf(config: GenerationConfig): Sampling {
     choiceCount: config.get('candidateCount'),
     seed: config.get('seed'),
   });
+}
+
+/** https://ai.google.dev/gemini-api/docs/speech-generation */
+function audioOutputOf(config: GenerationConfig): AudioOutput | undefined {
+  const modalities = config.get('responseModalities')?.map((modality) => modality.toUpperCase());
+  if (modalities?.includes('AUDIO') !== true) return undefined;
+  const speechConfig = config.get('speechConfig');
+  const voice = ['voiceConfig', 'prebuiltVoiceConfig', 'voiceName'].reduce<unknown>(
+    (value, name) => (isObject(value) ? camelCased(value)[name] : undefined),
+    speechConfig,
+  );
+  return {
+    voice: typeof voice === 'string' && voice !== '' ? readId(voice, config.at('speechConfig')) : undefined,
+    format: 'pcm16',
+    hasText: modalities.includes('TEXT'),
+    speechConfig,
+  };
+}
+
+/** The settings of modalities that answers do not have. */
+function unusedModalities(config: GenerationConfig): UnusedFields {
+  const others = config.get('responseModalities')?.filter((modality) => modality.toUpperCase() !== 'TEXT') ?? [];
+  const always = [
+    ...(others.length === 0 ? [] : [config.at('responseModalities')]),
+    ...(config.get('speechConfig') === undefined ? [] : [config.at('speechConfig')]),
+  ];
+  return { always, converted: [] };
 }
 
 /** This format's schemas have no name, but other formats require one. */
@@ -256,28 +295,51 @@ const functionDeclaration = mapped(
   },
 );
 
-const tools = mapped(
-  nativeFields(
-    { functionDeclarations: optional(arrayOf(functionDeclaration)) },
-    { description: 'Other fields, for built-in tools, have no effect' },
-  ),
-  (tool) => tool.get('functionDeclarations') ?? [],
+const SEARCHES = ['googleSearch', 'googleSearchRetrieval'];
+/** The vendor's names for tools of its own: https://ai.google.dev/api/caching#Tool */
+const OTHER_BUILT_IN_TOOLS = ['codeExecution', 'computerUse', 'fileSearch', 'googleMaps', 'mcpServers', 'urlContext'];
+const NOT_RUN = refused(
+  'Genway does not run this tool; declare a function in functionDeclarations, and run it yourself',
 );
 
-/** The vendor's names for tools that it runs itself. */
-const BUILT_IN_TOOLS = [
-  'googleSearch',
-  'googleSearchRetrieval',
-  'codeExecution',
-  'urlContext',
-  'googleMaps',
-  'fileSearch',
-];
+/** @param further fields beside the functions */
+function toolsOf(further: Readonly<Record<string, typeof NOT_RUN>>) {
+  const declarations = { functionDeclarations: optional(arrayOf(functionDeclaration)) };
+  const description = 'Other fields, for built-in tools, have no effect';
+  return optional(
+    arrayOf(
+      mapped(
+        nativeFields({ ...further, ...declarations }, { description }),
+        (tool) => tool.get('functionDeclarations') ?? [],
+      ),
+    ),
+  );
+}
 
-/** The tools of a client that the vendor would run. */
-export function builtInTools(tools: unknown): UnusedFields {
+/** Without the tool, the answer would be invented: the page that it should read, for example, is not in the prompt. */
+const TOOLS_OF_FULL = toolsOf(Object.fromEntries(OTHER_BUILT_IN_TOOLS.map((name) => [name, NOT_RUN])));
+const TOOLS_OF_SPECIFICATION = toolsOf({});
+
+/** The tools of a client that the vendor would run, besides the search of {@link findWebSearch}. */
+export function builtInTools(tools: unknown, webSearch: WebSearch | undefined): UnusedFields {
   const sent = arrayOfAnything(tools).flatMap((tool) => (isObject(tool) ? Object.keys(camelCased(tool)) : []));
-  return { always: BUILT_IN_TOOLS.filter((name) => sent.includes(name)).map((name) => `tools.${name}`), converted: [] };
+  const names = [...SEARCHES, ...OTHER_BUILT_IN_TOOLS]
+    .filter((name) => sent.includes(name))
+    .map((name) => `tools.${name}`);
+  return { always: names.filter((name) => name !== webSearch?.field), converted: [] };
+}
+
+/** The search among the tools of a request. */
+export function findWebSearch(tools: unknown): WebSearch | undefined {
+  return searchTools(tools).length === 0 ? undefined : { field: 'tools.googleSearch' };
+}
+
+/** The tools for an upstream that may search: https://ai.google.dev/gemini-api/docs/google-search */
+export function searchTools(tools: unknown): readonly JsonObject[] {
+  return arrayOfAnything(tools).flatMap((tool) => {
+    const { googleSearch } = isObject(tool) ? camelCased(tool) : {};
+    return isObject(googleSearch) ? [{ googleSearch }] : [];
+  });
 }
 
 const functionCallingConfig = named(
@@ -316,7 +378,7 @@ export const READ_REQUEST = byCompatibility((select) =>
       contents: constrained(arrayOf(readContent), { minItems: 1 }),
       systemInstruction: optional(systemInstruction),
       generationConfig: optional(mapped(named('GenerationConfig', configOf(select)), settingsOf)),
-      tools: optional(arrayOf(tools)),
+      tools: select(TOOLS_OF_FULL, TOOLS_OF_SPECIFICATION),
       toolConfig: select(optional(toolConfig)),
       safetySettings: ignoredAs('array'),
       cachedContent: ignoredAs('string'),

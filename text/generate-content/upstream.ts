@@ -73,6 +73,8 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   readonly #choices = new Set<number>();
   readonly #choicesWithContent = new Set<number>();
   readonly #openCalls = new Map<number, OpenCall>();
+  /** The searches of each candidate, of which every event may have all so far. */
+  readonly #webSearches = new Map<number, number>();
   #started = false;
   #callCount = 0;
 
@@ -114,7 +116,7 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       this.#takeCandidate(objectOf(item), position, emit);
     }
     // The count includes the parts of this event.
-    if (usage !== null) emit({ type: 'usage', usage });
+    if (usage !== null) emit({ type: 'usage', usage: this.#withSearches(usage) });
   }
 
   #takeCandidate(candidate: JsonObject, position: number, emit: Emit<StreamEvent>): void {
@@ -124,6 +126,7 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       emit({ type: 'reasoning-start', id: `reasoning-${choice}`, choice });
       emit({ type: 'text-start', id: `text-${choice}`, choice });
     }
+    if (isObject(candidate['groundingMetadata'])) this.#takeSearches(candidate['groundingMetadata'], choice, emit);
     const { parts } = objectOf(candidate['content']);
     for (const part of arrayOf(parts)) this.#takePart(objectOf(part), choice, emit);
     const reported = stringOf(candidate['finishReason']);
@@ -132,9 +135,22 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     this.#finishes.set(choice, reported);
   }
 
+  #takeSearches({ webSearchQueries }: JsonObject, choice: number, emit: Emit<StreamEvent>): void {
+    const count = arrayOf(webSearchQueries).length;
+    if (count <= (this.#webSearches.get(choice) ?? 0)) return;
+    this.#webSearches.set(choice, count);
+    emit({ type: 'usage', usage: this.#withSearches(UNREPORTED_USAGE) });
+  }
+
+  #withSearches(usage: Usage): Usage {
+    if (this.#webSearches.size === 0) return usage;
+    return { ...usage, webSearches: [...this.#webSearches.values()].reduce((sum, count) => sum + count) };
+  }
+
   #takePart(part: JsonObject, choice: number, emit: Emit<StreamEvent>): void {
     const signature = stringOf(part['thoughtSignature']) || undefined;
     if (isObject(part['functionCall'])) return this.#takeCall(part['functionCall'], signature, choice, emit);
+    if (isObject(part['inlineData'])) return this.#takeMedia(part['inlineData'], choice, emit);
     const text = stringOf(part['text']);
     if (part['thought'] !== true) {
       if (text !== '') this.#choicesWithContent.add(choice);
@@ -142,6 +158,14 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     }
     emit({ type: 'reasoning-delta', id: `reasoning-${choice}`, text });
     if (signature !== undefined) emit({ type: 'reasoning-end', id: `reasoning-${choice}`, signature });
+  }
+
+  /** Takes audio; other media are not requested. */
+  #takeMedia({ mimeType, data }: JsonObject, choice: number, emit: Emit<StreamEvent>): void {
+    const audio = { mediaType: stringOf(mimeType), data: stringOf(data) };
+    if (!audio.mediaType.startsWith('audio/') || audio.data === '') return;
+    this.#choicesWithContent.add(choice);
+    emit({ type: 'audio-delta', choice, audio });
   }
 
   /** Most calls arrive as a whole. A call with arguments in pieces announces more pieces, and names the function only once. */

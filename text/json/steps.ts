@@ -28,6 +28,16 @@ export function runInSteps<Result>(steps: Steps<Result>): Promise<Result> {
   });
 }
 
+/** Does work that has no pause, such as copying a large body, in a turn of its own. */
+export function runInTurn<Result>(work: () => Result): Promise<Result> {
+  return runInSteps(
+    (function* (): Steps<Result> {
+      yield;
+      return work();
+    })(),
+  );
+}
+
 function takeNextStep(): void {
   const work = underWay.shift();
   if (work?.takeStep() === false) underWay.push(work);

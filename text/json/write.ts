@@ -26,6 +26,14 @@ export function* writeInSteps(value: unknown): Steps<Uint8Array[]> {
   return [...pieces, Buffer.from(pending)];
 }
 
+/** {@link writeJson} as a line of JSON Lines, with its line break. */
+export async function writeJsonLine(value: unknown): Promise<readonly Uint8Array[]> {
+  const written = await writeJson(value);
+  return typeof written === 'string' ? [Buffer.from(`${written}\n`)] : [...written, LINE_BREAK];
+}
+
+const LINE_BREAK = Buffer.from('\n');
+
 /** The length of written JSON in bytes. */
 export function byteLengthOf(written: WrittenJson): number {
   if (typeof written === 'string') return Buffer.byteLength(written);

@@ -54,11 +54,16 @@ export function findBetaFields({ tools }: JsonObject, betas: readonly string[]):
   return betas.length === 0 ? { always: names, converted: [] } : { always: [], converted: names };
 }
 
-/** A body without what a vendor accepts only with a beta. */
-export function withoutBetaFields(body: JsonObject): JsonObject {
+/** The records of searches, which need no beta. */
+const SEARCH_BLOCKS: readonly unknown[] = ['server_tool_use', 'web_search_tool_result'];
+
+/** A body without what a vendor accepts only with a beta. @param keepsSearches whether it keeps the records of searches */
+export function withoutBetaFields(body: JsonObject, keepsSearches = false): JsonObject {
   const plain = mapItems(mapItems(body, 'tools', toolOf), 'system', withUsualScope);
   return mapItems(plain, 'messages', (message) => {
-    const kept = mapItems(message, 'content', blockOf);
+    const kept = mapItems(message, 'content', (block) =>
+      keepsSearches && SEARCH_BLOCKS.includes(block['type']) ? block : blockOf(block),
+    );
     const isEmpty = kept !== message && arrayOf(kept['content']).length === 0;
     return isEmpty ? null : kept;
   });

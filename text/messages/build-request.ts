@@ -2,7 +2,7 @@
 import { badRequest } from '../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import type {
-  AnswerPart,
+  AssistantPart,
   CacheBreakpoint,
   FilePart,
   ImagePart,
@@ -27,15 +27,16 @@ import {
   leadingSystem,
   mergeNeighbours,
   pairToolResults,
+  transcriptOf,
 } from '../turns.ts';
 import { objectOf } from '../upstream-errors.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { withoutBetaFields } from './betas.ts';
-import { READ_REQUEST } from './request-shape.ts';
+import { isWebSearchTool, READ_REQUEST } from './request-shape.ts';
 import { answerSchemaOf } from './schema.ts';
 
 const PATH = '/messages';
-const VERSION = '2023-06-01';
+export const VERSION = '2023-06-01';
 
 /** The format requires a limit. Where nothing is held, this is it; every model in the catalogue supports it. */
 const DEFAULT_MAXIMUM_TOKENS = 64_000;
@@ -93,18 +94,19 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
  */
 export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
   const { betas } = request;
+  const { maxWebSearches } = options;
   const {
     tool_choice,
     output_config: outputConfig,
     output_format: outputFormat,
     ...fields
   } = forwardedFields(
-    betas === undefined ? withoutBetaFields(body) : body,
+    betas === undefined ? withoutBetaFields(body, maxWebSearches !== undefined) : body,
     READ_REQUEST[options.compatibility ?? 'specification'],
   );
   const bounded = {
-    ...fields,
-    tool_choice: request.tools.length === 0 ? undefined : tool_choice,
+    ...(request.webSearch === undefined ? fields : withWebSearch(fields, maxWebSearches)),
+    tool_choice: request.tools.length === 0 && maxWebSearches === undefined ? undefined : tool_choice,
     output_config: forwardedOutputConfig(outputConfig, outputFormat, request),
     ...(options.reasons !== true && { thinking: undefined }),
     model: options.model,
@@ -114,6 +116,16 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
   const sent = compact(cacheMarksOf(request, options) === 'auto' ? withMarks(bounded) : bounded);
   const isFull = options.compatibility === 'full';
   return { path: PATH, headers: headersOf(options, request), body: isFull ? sent : withUsualCache(sent) };
+}
+
+/** The body with the bound of searches, or without the tool where the upstream is to run none. */
+function withWebSearch(body: JsonObject, maxWebSearches: number | undefined): JsonObject {
+  const bounded = mapItems(body, 'tools', (tool) => {
+    if (!isWebSearchTool(tool)) return tool;
+    return maxWebSearches === undefined ? null : { ...tool, max_uses: maxWebSearches };
+  });
+  const isEmpty = Array.isArray(bounded['tools']) && bounded['tools'].length === 0;
+  return isEmpty ? { ...bounded, tools: undefined } : bounded;
 }
 
 /** The client's settings under their current name, with an effort that the model has. */
@@ -311,7 +323,8 @@ function renderFile(part: FilePart): JsonObject {
   return compact({ type: 'document', source: renderSource(part.source), title: part.filename });
 }
 
-function renderAnswerPart(part: AnswerPart): JsonObject[] {
+function renderAnswerPart(part: AssistantPart): JsonObject[] {
+  if (part.type === 'audio') return renderAnswerPart(transcriptOf(part));
   if (part.type === 'text') return renderText(part.text).map((block) => marked(block, part));
   if (part.type === 'tool-call') {
     const call = { type: 'tool_use', id: part.callId, name: part.name, input: argumentsOf(part) };

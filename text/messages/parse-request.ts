@@ -25,7 +25,9 @@ export function parseRequest(
     readArray(value, path, (item, at) => turnsOf(readMessage(item, at), CONTENT[compatibility])).flat(),
   );
   if (turns.length === 0) throw badRequest('"messages" requires at least 1 item');
-  const tools = request.get('tools') ?? [];
+  const given = request.get('tools') ?? [];
+  const tools = given.flatMap((tool) => ('webSearch' in tool ? [] : [tool]));
+  const webSearch = given.find((tool) => 'webSearch' in tool)?.webSearch;
   const outputConfig = request.get('output_config');
   const metadata = request.get('metadata');
   const userId = metadata?.get('user_id');
@@ -35,8 +37,9 @@ export function parseRequest(
     turns: [...systemOf(request), ...turns],
     cacheBreakpoint: request.get('cache_control'),
     tools,
+    webSearch,
     // Without tools the choice has no effect, whatever it is.
-    ...(tools.length === 0 ? {} : request.getAs('tool_choice', readToolChoice)),
+    ...(given.length === 0 ? {} : request.getAs('tool_choice', readToolChoice)),
     sampling: samplingOf(request),
     // Vendors think only on request; with the compatibility of the specification, models always do.
     ...(compatibility === 'full' && { reasoningDisplay: 'none' as const, ...request.get('thinking') }),

@@ -1,8 +1,9 @@
 /** A canonical answer as a message: contract 4.8.3. */
 import { isObject, type JsonObject } from '../../domain/json.ts';
-import type { Choice, Finish, FinishReason, TextResult, ToolCallPart, Usage } from '../canonical.ts';
+import type { Choice, Finish, FinishReason, TextResult, ToolCallPart, Usage, FoundOnWeb } from '../canonical.ts';
 import { compact } from '../read.ts';
 import { malformedAnswer } from '../upstream-errors.ts';
+import { withSearches } from '../web-search.ts';
 import type { RenderContext } from '../wire-format.ts';
 import type { MessagesBlock, MessagesStopReason, MessagesUsage } from './types.ts';
 
@@ -26,7 +27,7 @@ export function renderResult(result: TextResult, context: RenderContext): JsonOb
   if (choice === undefined) throw malformedAnswer();
   return {
     ...renderHead(context),
-    content: renderContent(choice),
+    content: renderContent(choice, context),
     ...renderStop(choice.finish),
     usage: renderUsage(result.usage),
   };
@@ -42,7 +43,7 @@ export function renderStop(finish: Finish): JsonObject {
 
 /** Unreported counts are 0 or, in the details, left out. */
 export function renderUsage(usage: Usage): MessagesUsage {
-  const { cacheRead, cacheWrite, cacheWrite1h, reasoning } = usage;
+  const { cacheRead, cacheWrite, cacheWrite1h, reasoning, webSearches } = usage;
   return compact({
     input_tokens: Math.max(0, (usage.inputTotal ?? 0) - (cacheRead ?? 0) - (cacheWrite ?? 0)),
     cache_creation_input_tokens: cacheWrite ?? undefined,
@@ -56,10 +57,11 @@ export function renderUsage(usage: Usage): MessagesUsage {
     cache_read_input_tokens: cacheRead ?? undefined,
     output_tokens: usage.outputTotal ?? 0,
     output_tokens_details: reasoning === null ? undefined : { thinking_tokens: reasoning },
+    server_tool_use: webSearches === null ? undefined : { web_search_requests: webSearches },
   });
 }
 
-function renderContent({ parts, finish }: Choice): MessagesBlock[] {
+function renderContent({ parts, searches = [], finish }: Choice, context: RenderContext): readonly MessagesBlock[] {
   const blocks = parts.map((part): MessagesBlock => {
     if (part.type === 'text') return { type: 'text', text: part.text };
     if (part.type === 'tool-call') {
@@ -69,7 +71,34 @@ function renderContent({ parts, finish }: Choice): MessagesBlock[] {
     if (part.redacted === true) return { type: 'redacted_thinking', data: part.signature ?? '' };
     return { type: 'thinking', thinking: part.text, signature: part.signature ?? '' };
   });
-  return parts.every((part) => part.type === 'reasoning') ? [...blocks, EMPTY_TEXT] : blocks;
+  const all = parts.every((part) => part.type === 'reasoning') ? [...blocks, EMPTY_TEXT] : blocks;
+  return withSearches(all, searches, (search, index) => renderSearch(search, String(index), context));
+}
+
+/** The blocks of a search: the call, and what it found. @param id unique within the answer */
+export function renderSearch(search: FoundOnWeb, id: string, context: RenderContext): [MessagesBlock, MessagesBlock] {
+  const callId = searchIdOf(id, context);
+  return [renderSearchCall(callId, search.query), renderFound(callId, search)];
+}
+
+export function searchIdOf(id: string, { responseId }: RenderContext): string {
+  return `srvtoolu_${responseId}${id.replaceAll(/\W/g, '')}`;
+}
+
+export function renderSearchCall(id: string, query: string | null): MessagesBlock {
+  return { type: 'server_tool_use', id, name: 'web_search', input: query === null ? {} : { query } };
+}
+
+/** The text is in the field that clients send back with the block. */
+export function renderFound(callId: string, { results, error }: FoundOnWeb): MessagesBlock {
+  const content =
+    error === undefined
+      ? results.map(({ url, title, text }) => {
+          const encoded = Buffer.from(text).toString('base64');
+          return { type: 'web_search_result', url, title, encrypted_content: encoded, page_age: null } as const;
+        })
+      : ({ type: 'web_search_tool_result_error', error_code: error } as const);
+  return { type: 'web_search_tool_result', tool_use_id: callId, content };
 }
 
 /** The arguments as an object; empty when the token limit cut them off, of which the stop reason warns. */

@@ -4,7 +4,15 @@ import { UNREPORTED_USAGE, mergeUsage, type StreamEvent, type Usage } from '../c
 import { encodeEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import type { RenderContext } from '../wire-format.ts';
-import { EMPTY_TEXT, renderHead, renderStop, renderUsage } from './render-result.ts';
+import {
+  EMPTY_TEXT,
+  renderFound,
+  renderHead,
+  renderSearchCall,
+  renderStop,
+  renderUsage,
+  searchIdOf,
+} from './render-result.ts';
 import type { MessagesBlock } from './types.ts';
 
 export function renderStream(context: RenderContext): Stage<StreamEvent, string> {
@@ -30,7 +38,7 @@ class MessagesStreamRenderer implements Stage<StreamEvent, string> {
     if (event.type === 'response-start') return;
     if (event.type === 'usage') this.#usage = mergeUsage(this.#usage, event.usage);
     this.#startMessage(emit);
-    if (event.type === 'usage' || !this.#isOfTheMessage(event)) return;
+    if (event.type === 'usage' || event.type === 'audio-delta' || !this.#isOfTheMessage(event)) return;
     switch (event.type) {
       case 'reasoning-start':
         this.#part = event.id;
@@ -41,6 +49,11 @@ class MessagesStreamRenderer implements Stage<StreamEvent, string> {
       case 'tool-input-start':
         this.#part = event.id;
         return this.#startBlock({ type: 'tool_use', id: event.callId, name: event.name, input: {} }, emit);
+      case 'web-search-start':
+        return this.#startSearch(event, emit);
+      case 'web-search-end':
+        this.#startBlock(renderFound(searchIdOf(event.id, this.#context), event), emit);
+        return this.#endBlock(emit);
       case 'text-delta':
         return this.#emitDelta({ type: 'text_delta', text: event.text }, emit);
       case 'reasoning-delta':
@@ -63,9 +76,10 @@ class MessagesStreamRenderer implements Stage<StreamEvent, string> {
   }
 
   /** A message has one choice. Omits parts of other choices, which clients cannot request. */
-  #isOfTheMessage(event: Exclude<StreamEvent, { type: 'response-start' | 'usage' }>): boolean {
+  #isOfTheMessage(event: Exclude<StreamEvent, { type: 'response-start' | 'usage' | 'audio-delta' }>): boolean {
     const choice = 'choice' in event ? event.choice : undefined;
-    if (event.type === 'finish' || event.type.endsWith('-start')) return (choice ?? 0) === 0;
+    if (event.type === 'finish' || event.type.endsWith('-start') || event.type === 'web-search-end')
+      return (choice ?? 0) === 0;
     return event.id === this.#part;
   }
 
@@ -83,6 +97,12 @@ class MessagesStreamRenderer implements Stage<StreamEvent, string> {
     this.#blockStarted = true;
     if (block.type === 'text' || block.type === 'tool_use') this.#hasTextOrCalls = true;
     emitEvent('content_block_start', { index: this.#blockIndex, content_block: block }, emit);
+  }
+
+  #startSearch({ id, query }: Extract<StreamEvent, { type: 'web-search-start' }>, emit: Emit<string>): void {
+    this.#startBlock(renderSearchCall(searchIdOf(id, this.#context), null), emit);
+    this.#emitDelta({ type: 'input_json_delta', partial_json: JSON.stringify({ query }) }, emit);
+    this.#endBlock(emit);
   }
 
   #startThinking(emit: Emit<string>): void {

@@ -12,6 +12,7 @@ import { stopReasonOf } from './upstream.ts';
 export function createRepairer(context: RepairContext): Repairer {
   return {
     repairResult: (message) => {
+      if (isPaused(message, context)) return withUsage(message, 'usage', context.usage(), renderUsage);
       const types = arrayOf(message['content']).map((block) => objectOf(block)['type']);
       const known = withKnownReason(message, types.includes('tool_use'));
       const isEmpty = !types.includes('tool_use') && !types.includes('text');
@@ -20,6 +21,11 @@ export function createRepairer(context: RepairContext): Repairer {
     },
     repairStream: () => new MessagesStreamRepairer(context),
   };
+}
+
+/** Whether the client lets the answer continue by sending it back, as after long searches. */
+function isPaused(message: JsonObject, { request }: RepairContext): boolean {
+  return request.webSearch !== undefined && message['stop_reason'] === 'pause_turn';
 }
 
 /** Matches the event with the reason; all others are not parsed. */
@@ -70,6 +76,7 @@ class MessagesStreamRepairer implements StreamRepairer {
     const delta = objectOf(reported['delta']);
     if (stringOf(delta['stop_reason']) === '') return reported;
     this.#hasReason = true;
+    if (isPaused(delta, this.#context)) return withUsage(reported, 'usage', this.#context.usage(), renderUsage);
     if (this.#lacksContent) this.#addEmptyText(emit);
     const known = withKnownReason(delta, this.#hasCalls);
     const repaired = known === delta ? reported : { ...reported, delta: known };

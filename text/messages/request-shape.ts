@@ -11,6 +11,7 @@ import type {
   TextRequest,
   Tool,
   ToolResultPart,
+  WebSearch,
 } from '../canonical.ts';
 import { readUrl } from '../data-url.ts';
 import {
@@ -44,6 +45,8 @@ import {
   readString,
   readText,
 } from '../read.ts';
+import { isObject } from '../../domain/json.ts';
+import { WEB_SEARCH, webSearchOf } from '../web-search.ts';
 import { betaFieldsOf, SERVER_BLOCKS, textOfToolReference } from './betas.ts';
 import { CLIENT_TOOL_TYPE, clientToolOf } from './client-tools.ts';
 import {
@@ -271,6 +274,36 @@ const showing = { summarized: 'text', omitted: 'signature' } as const;
 
 type Thinking = Pick<TextRequest, 'reasoningBudget' | 'reasoningDisplay'>;
 
+/** The vendor's tool for searches, in any version: https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool */
+const WEB_SEARCH_TYPE = /^web_search_\d{8}$/;
+
+export function isWebSearchTool(tool: unknown): boolean {
+  return isObject(tool) && typeof tool['type'] === 'string' && WEB_SEARCH_TYPE.test(tool['type']);
+}
+
+const webSearchTool = named(
+  'MessagesWebSearchTool',
+  object(
+    {
+      type: reader({ type: 'string', pattern: WEB_SEARCH_TYPE.source }, readString),
+      name: oneOf([WEB_SEARCH]),
+      max_uses: optional(integerBetween(1, null)),
+      allowed_domains: optional(arrayOf(readString)),
+      blocked_domains: optional(arrayOf(readString)),
+      user_location: optional(readObject),
+    },
+    ({ type, max_uses: maxUses }, { object: sent }) => ({ webSearch: webSearchOf(sent, `tools.${type}`, maxUses) }),
+  ),
+);
+
+/** A tool of the client, or the search that the model's side runs. */
+const toolOfFull = (marks: CacheMarks) => {
+  const tool = toolOf(marks);
+  return reader({ anyOf: [tool.schema, webSearchTool.schema] }, (value, path) =>
+    isWebSearchTool(value) ? webSearchTool(value, path) : tool(value, path),
+  );
+};
+
 const thinking = typed<Thinking>({
   adaptive: object({ display }, (settings) => ({ reasoningDisplay: showing[settings.display ?? 'summarized'] })),
   enabled: object({ budget_tokens: integerBetween(1, null), display }, (settings) => ({
@@ -292,7 +325,10 @@ const requestOf = (select: ReaderSelector) =>
       top_p: optional(TOP_P),
       top_k: optional(TOP_K),
       stop_sequences: optional(readStopSequences),
-      tools: optional(arrayOf(toolOf(cacheMarks(select)))),
+      tools: select<(Tool | { readonly webSearch: WebSearch })[]>(
+        optional(arrayOf(toolOfFull(cacheMarks(select)))),
+        optional(arrayOf(toolOf(cacheMarks(select)))),
+      ),
       tool_choice: optional(
         described(anything, '`{"type": "auto"}`, `any`, `none` or `tool` with its `name`; has no effect without tools'),
       ),

@@ -81,7 +81,7 @@ function finishOf(message: JsonObject, hasContent: boolean): StreamEvent {
   return { type: 'finish', reason, stopSequence };
 }
 
-/** The part for a block; null for tools that the upstream runs itself, which the client did not ask for. */
+/** The part for a block; null for tools that the upstream runs itself. */
 function partOf(block: JsonObject): AnswerPart | null {
   switch (block['type']) {
     case 'text':
@@ -150,7 +150,7 @@ class MessagesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       case 'message_start':
         return this.#startMessage(objectOf(data['message']), emit);
       case 'content_block_start':
-        return this.#startBlock(this.#indexOf(data), partOf(objectOf(data['content_block'])), emit);
+        return this.#startBlock(this.#indexOf(data), objectOf(data['content_block']), emit);
       case 'content_block_delta':
         return this.#takeDelta(this.#indexOf(data), objectOf(data['delta']), emit);
       case 'content_block_stop':
@@ -212,13 +212,20 @@ class MessagesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     emit(finishOf(delta, this.#hasContent));
   }
 
-  #startBlock(index: number, part: AnswerPart | null, emit: Emit<StreamEvent>): void {
+  #startBlock(index: number, block: JsonObject, emit: Emit<StreamEvent>): void {
+    const part = partOf(block);
     this.#partsOfStart.delete(index);
     this.#emitPartsOfStart(index, emit);
     this.#endBlock(index, emit);
-    if (part === null) return;
+    if (part === null) {
+      if (block['type'] === 'server_tool_use') emit({ type: 'web-search-start', id: stringOf(block['id']), query: '' });
+      return;
+    }
     this.#hasContent ||= isContent(part);
-    const block = this.#openBlock(index, part);
+    this.#startPart(this.#openBlock(index, part), part, emit);
+  }
+
+  #startPart(block: Block, part: AnswerPart, emit: Emit<StreamEvent>): void {
     if (part.type === 'tool-call') {
       emit({ type: 'tool-input-start', id: block.id, callId: part.callId, name: part.name });
       if (part.arguments !== NO_ARGUMENTS) block.input = part.arguments;
@@ -298,6 +305,7 @@ class Counts {
   #cacheWrite1h: number | null = null;
   #output: number | null = null;
   #reasoning: number | null = null;
+  #webSearches: number | null = null;
   #isOutputKnown = false;
 
   /**
@@ -312,6 +320,7 @@ class Counts {
     this.#output = at === 'end' && !this.#isOutputKnown ? (output ?? this.#output) : later(this.#output, output);
     if (at === 'end' && output !== null) this.#isOutputKnown = true;
     this.#reasoning = later(this.#reasoning, countOf(objectOf(fields['output_tokens_details'])['thinking_tokens']));
+    this.#webSearches = later(this.#webSearches, countOf(objectOf(fields['server_tool_use'])['web_search_requests']));
     const cached = (this.#cacheRead ?? 0) + (this.#cacheWrite ?? 0);
     return {
       ...UNREPORTED_USAGE,
@@ -321,6 +330,7 @@ class Counts {
       cacheWrite1h: this.#cacheWrite1h,
       outputTotal: this.#output,
       reasoning: this.#reasoning,
+      webSearches: this.#webSearches,
     };
   }
 

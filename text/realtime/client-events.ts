@@ -2,6 +2,7 @@
 import { badRequest } from '../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import { JsonSizer } from '../json/size.ts';
+import { bytesOfAudio, cutAudio, type LongAudio } from './long-audio.ts';
 import { checkResponse, checkSession, type CheckedSettings, type SessionRules } from './settings.ts';
 
 /** An event to pass on. */
@@ -15,6 +16,8 @@ export interface ClientEvent {
   readonly checked: CheckedSettings | null;
   /** The bytes of audio in the event. */
   readonly audioBytes: number;
+  /** The audio that `body` names and does not have. */
+  readonly longAudio: LongAudio;
 }
 
 /** An event that is refused, with the id that the client gave it. */
@@ -53,20 +56,22 @@ const ITEM_TYPES: ReadonlySet<unknown> = new Set([
 export function readClientEvent(message: Buffer, rules: SessionRules): ClientEvent {
   let eventId: string | null = null;
   try {
-    const body = parse(message);
+    new JsonSizer(LIMITS).push(message);
+    const { message: short, longAudio } = cutAudio(message);
+    const body = parse(short);
     const { type, event_id: given } = body;
     if (typeof given === 'string' && given.length <= MAX_EVENT_ID) eventId = given;
     else if (given !== undefined && given !== null)
       throw badRequest(`"event_id" must be a text of at most ${MAX_EVENT_ID} characters`);
     if (typeof type !== 'string') throw badRequest('"type" is required');
-    return { ...readEvent(type, body, rules), eventId };
+    const event = readEvent(type, body, rules);
+    return { ...event, eventId, longAudio, audioBytes: event.audioBytes + bytesOfAudio(longAudio) };
   } catch (error) {
     throw new RefusedEventError(eventId, error);
   }
 }
 
 function parse(message: Buffer): JsonObject {
-  new JsonSizer(LIMITS).push(message);
   let value: unknown;
   try {
     value = JSON.parse(message.toString());
@@ -77,7 +82,7 @@ function parse(message: Buffer): JsonObject {
   return value;
 }
 
-function readEvent(type: string, body: JsonObject, rules: SessionRules): Omit<ClientEvent, 'eventId'> {
+function readEvent(type: string, body: JsonObject, rules: SessionRules): Omit<ClientEvent, 'eventId' | 'longAudio'> {
   if (type === 'session.update') {
     const checked = checkSession(body['session'], rules);
     return { type, body: { type, session: { type: 'realtime', ...checked.settings } }, checked, audioBytes: 0 };
@@ -85,13 +90,25 @@ function readEvent(type: string, body: JsonObject, rules: SessionRules): Omit<Cl
   if (type === 'response.create') {
     const checked = checkResponse(body['response'], rules);
     checkItems(checked.settings['input'], 'response.input');
-    return { type, body: { type, response: checked.settings }, checked, audioBytes: 0 };
+    const audioBytes = audioBytesOf(checked.settings['input']);
+    return { type, body: { type, response: checked.settings }, checked, audioBytes };
   }
   if (!PASSED_ON.has(type)) throw badRequest(`the event type "${type.slice(0, 100)}" is not supported`);
   if (type === 'conversation.item.create') checkItems([body['item']], 'item');
-  const { audio } = body;
-  const audioBytes = typeof audio === 'string' ? Math.floor((audio.length * 3) / 4) : 0;
-  return { type, body, checked: null, audioBytes };
+  return { type, body, checked: null, audioBytes: audioBytesOf([{ content: [body] }, body['item']]) };
+}
+
+/** The bytes of base64 audio in the content of items. */
+function audioBytesOf(items: unknown): number {
+  const parts = objectsIn(items).flatMap((item) => objectsIn(item['content']));
+  return parts.reduce(
+    (sum, { audio }) => sum + (typeof audio === 'string' ? Math.floor((audio.length * 3) / 4) : 0),
+    0,
+  );
+}
+
+function objectsIn(list: unknown): readonly JsonObject[] {
+  return Array.isArray(list) ? list.filter(isObject) : [];
 }
 
 /** Items of tools that the vendor calls would have a price of their own. */

@@ -9,6 +9,10 @@ import { isObject, type JsonObject } from '../../domain/json.ts';
 export interface SessionRules {
   readonly model: string;
   readonly maxOutputTokens: number;
+  /** Whether the settings keep who answers speech as the client sets it; otherwise Genway does. */
+  readonly vendorAnswersSpeech: boolean;
+  /** The upstream's names of the models that may transcribe the client's speech, by their ids. */
+  readonly transcriptions: ReadonlyMap<string, string>;
 }
 
 /** The sampling rates, in bytes of audio per second. */
@@ -28,6 +32,10 @@ export interface CheckedSettings {
   readonly isSpoken: boolean | undefined;
   /** The pace of the client's audio, in bytes per second; undefined if the settings set no format. */
   readonly audioBytesPerSecond: number | undefined;
+  /** Whether a response follows the end of speech; undefined if the settings do not say. */
+  readonly answersSpeech: boolean | undefined;
+  /** The id of the model that is to transcribe speech; null for none. */
+  readonly transcription: string | null;
 }
 
 /** Fields of sessions and of responses that are passed on unchanged. */
@@ -46,7 +54,25 @@ export function checkSession(session: unknown, rules: SessionRules, path = 'sess
     throw badRequest(`"${path}.model" must be "${rules.model}": a session cannot change its model`);
   }
   const { type: _type, model: _model, ...others } = fields;
-  return { ...check(others, rules, path, SESSION_FIELDS), ...audioPaceOf(fields['audio'], path) };
+  const { audio } = fields;
+  const input = isObject(audio) ? audio['input'] : undefined;
+  return {
+    ...check(others, rules, path, SESSION_FIELDS),
+    ...audioPaceOf(audio, path),
+    answersSpeech: answersSpeech(input),
+    transcription: transcriptionOf(input, rules),
+  };
+}
+
+/** The settings that a session starts with: those of its secret, with the voice detection that vendors have by default. */
+export function initialSettings(settings: JsonObject | null): JsonObject {
+  const { audio } = settings ?? {};
+  const audioSettings = isObject(audio) ? audio : {};
+  const input = isObject(audioSettings['input']) ? audioSettings['input'] : {};
+  return {
+    ...settings,
+    audio: { ...audioSettings, input: { turn_detection: { type: 'server_vad' }, ...input } },
+  };
 }
 
 /** @throws ServiceError `bad_request` */
@@ -56,7 +82,8 @@ export function checkResponse(response: unknown, rules: SessionRules): CheckedSe
   if (isObject(metadata) && Object.keys(metadata).length > MAX_METADATA) {
     throw badRequest(`"response.metadata" must have at most ${MAX_METADATA} fields`);
   }
-  return { ...check(fields, rules, 'response', RESPONSE_FIELDS), audioBytesPerSecond: undefined };
+  const checked = check(fields, rules, 'response', RESPONSE_FIELDS);
+  return { ...checked, audioBytesPerSecond: undefined, answersSpeech: undefined, transcription: null };
 }
 
 /** Vendors accept 16 fields. Genway adds one. */
@@ -64,20 +91,20 @@ const MAX_METADATA = 15;
 
 function check(
   fields: JsonObject,
-  { maxOutputTokens }: SessionRules,
+  rules: SessionRules,
   path: string,
   passedOn: ReadonlySet<string>,
-): Omit<CheckedSettings, 'audioBytesPerSecond'> {
+): Pick<CheckedSettings, 'settings' | 'maxOutputTokens' | 'isSpoken'> {
   const settings: Record<string, unknown> = {};
   let bound: number | undefined;
   for (const [name, value] of Object.entries(fields)) {
     if (IGNORED_FIELDS.has(name)) continue;
     if (name === 'prompt' && value === null) continue;
     if (name === 'max_output_tokens') {
-      bound = readBound(value, maxOutputTokens, `${path}.${name}`);
+      bound = readBound(value, rules.maxOutputTokens, `${path}.${name}`);
       settings[name] = value;
     } else if (name === 'tools') settings[name] = checkTools(value, `${path}.${name}`);
-    else if (name === 'audio') settings[name] = checkAudio(value, `${path}.${name}`);
+    else if (name === 'audio') settings[name] = checkAudio(value, rules, `${path}.${name}`);
     else if (passedOn.has(name)) settings[name] = value;
     else throw badRequest(`"${path}.${name.slice(0, MAX_SHOWN_NAME)}" is not supported; remove it`);
   }
@@ -100,7 +127,7 @@ function readBound(value: unknown, most: number, path: string): number {
 }
 
 /** The vendor would call other tools itself, with its own access, and at a price of its own. */
-function checkTools(value: unknown, path: string): readonly unknown[] {
+export function checkTools(value: unknown, path: string): readonly unknown[] {
   if (value === null) return [];
   if (!Array.isArray(value)) throw badRequest(`"${path}" must be an array`);
   const tools: readonly unknown[] = value;
@@ -111,20 +138,45 @@ function checkTools(value: unknown, path: string): readonly unknown[] {
   return tools;
 }
 
-function checkAudio(value: unknown, path: string): JsonObject {
+function checkAudio(value: unknown, rules: SessionRules, path: string): JsonObject {
   const { input, output, ...others } = objectAt(value, path);
   const [unknown] = Object.keys(others);
   if (unknown !== undefined)
     throw badRequest(`"${path}.${unknown.slice(0, MAX_SHOWN_NAME)}" is not supported; remove it`);
+  const heard = isObject(input) ? withTranscription(input, rules.transcriptions) : null;
   return {
-    ...(isObject(input) && { input: withoutTranscription(input) }),
+    ...(heard !== null && { input: rules.vendorAnswersSpeech ? heard : withoutAnswers(heard) }),
     ...(isObject(output) && { output: checkOutput(output, `${path}.output`) }),
   };
 }
 
-/** Another model transcribes, at a price of its own, which the catalogue does not have. */
-function withoutTranscription({ transcription: _transcription, ...input }: JsonObject): JsonObject {
-  return input;
+/** Another model transcribes, at a price of its own. Models without a price are left out, as SDKs name some by default. */
+function withTranscription(
+  { transcription, ...input }: JsonObject,
+  transcriptions: SessionRules['transcriptions'],
+): JsonObject {
+  if (transcription === null) return { ...input, transcription };
+  const { model, ...others } = isObject(transcription) ? transcription : {};
+  const name = typeof model === 'string' ? transcriptions.get(model) : undefined;
+  return name === undefined ? input : { ...input, transcription: { ...others, model: name } };
+}
+
+function transcriptionOf(input: unknown, { transcriptions }: SessionRules): string | null {
+  const transcription = isObject(input) ? input['transcription'] : undefined;
+  const model = isObject(transcription) ? transcription['model'] : undefined;
+  return typeof model === 'string' && transcriptions.has(model) ? model : null;
+}
+
+/** Genway requests the answers to speech, once it holds their money: the vendor would charge for others. */
+function withoutAnswers({ turn_detection: detection, ...input }: JsonObject): JsonObject {
+  if (!isObject(detection)) return detection === undefined ? input : { ...input, turn_detection: detection };
+  const { idle_timeout_ms: _idleTimeout, ...others } = detection;
+  return { ...input, turn_detection: { ...others, create_response: false } };
+}
+
+function answersSpeech(input: unknown): boolean | undefined {
+  const detection = isObject(input) ? input['turn_detection'] : undefined;
+  return isObject(detection) ? detection['create_response'] !== false : undefined;
 }
 
 function checkOutput(output: JsonObject, path: string): JsonObject {

@@ -13,6 +13,14 @@ const PARAM = /^[\w.[\]-]{1,100}$/;
 const REFUSED = 'The model refused the event: check its fields, and the state of the session.';
 const FAILED = 'The model failed to answer; try again.';
 
+const ITEM = /^\{\s*"type":\s*"conversation\.item\.(?:added|created|done|retrieved)"/;
+const MAX_TYPE_BYTES = 100;
+
+/** Whether an event, of which only the start is read, reports an item of the conversation. */
+export function isItem(message: Buffer): boolean {
+  return ITEM.test(message.toString('latin1', 0, MAX_TYPE_BYTES));
+}
+
 /** @returns null if the upstream sent something else than an event */
 export function readUpstreamEvent(message: Buffer): JsonObject | null {
   try {
@@ -28,13 +36,46 @@ export interface ShownSession {
   readonly model: string;
   /** Unix seconds. */
   readonly expiresAt: number;
+  /** Whether a response follows the end of speech; null if the upstream reports it. */
+  readonly answersSpeech: boolean | null;
+  /** The model that transcribes speech; null for none. */
+  readonly transcription: string | null;
 }
 
 /** The settings in `session.created` and `session.updated`, without the operator's own. */
-export function showSession(session: unknown, { model, expiresAt }: ShownSession): JsonObject {
+export function showSession(session: unknown, { model, expiresAt, ...ofAudio }: ShownSession): JsonObject {
   if (!isObject(session)) return { type: 'realtime', model, expires_at: expiresAt };
-  const { client_secret: _secret, tracing: _tracing, prompt: _prompt, ...shown } = session;
-  return { ...shown, model, expires_at: expiresAt };
+  const { client_secret: _secret, tracing: _tracing, prompt: _prompt, audio, ...shown } = session;
+  return {
+    ...shown,
+    ...(audio !== undefined && { audio: showAudio(audio, ofAudio) }),
+    model,
+    expires_at: expiresAt,
+  };
+}
+
+/** The client sees its own settings: Genway requests the answers to speech, and has other names for models. */
+function showAudio(
+  audio: unknown,
+  { answersSpeech, transcription: model }: Pick<ShownSession, 'answersSpeech' | 'transcription'>,
+): unknown {
+  const input = isObject(audio) ? audio['input'] : undefined;
+  if (!isObject(audio) || !isObject(input)) return audio;
+  const { turn_detection: detection, transcription } = input;
+  return {
+    ...audio,
+    input: {
+      ...input,
+      ...(isObject(detection) &&
+        answersSpeech !== null && { turn_detection: { ...detection, create_response: answersSpeech } }),
+      ...(isObject(transcription) && { transcription: model === null ? null : { ...transcription, model } }),
+    },
+  };
+}
+
+/** The failure of a transcription, without the vendor's words. */
+export function showTranscriptionFailure(event: JsonObject): JsonObject {
+  return { ...event, error: { type: 'server_error', code: 'processing_failed', message: FAILED, param: null } };
 }
 
 /**

@@ -1,11 +1,11 @@
 /** A canonical request as a responses body. */
 import { isObject, type JsonObject } from '../../domain/json.ts';
-import type { AnswerPart, InputPart, OutputFormat, TextRequest, Tool, ToolChoice, Turn } from '../canonical.ts';
+import type { AssistantPart, InputPart, OutputFormat, TextRequest, Tool, ToolChoice, Turn } from '../canonical.ts';
 import { callIdReplacements, withPortableCallIds } from '../call-ids.ts';
 import { urlOf } from '../data-url.ts';
 import { forwardedFields } from '../fields.ts';
 import { compact } from '../read.ts';
-import { pairToolResults } from '../turns.ts';
+import { pairToolResults, transcriptOf } from '../turns.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { itemTypeOf } from './input-items.ts';
 import { READ_REQUEST } from './request-shape.ts';
@@ -59,9 +59,11 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
     headers: headersOf(options),
     body: {
       ...fields,
-      ...(Array.isArray(body['tools']) && { tools: forwardedTools(body['tools']) }),
+      ...(Array.isArray(body['tools']) && {
+        tools: forwardedTools(body['tools'], options.maxWebSearches !== undefined),
+      }),
       ...forwardedReasoning(body, request, options),
-      ...compact({ max_output_tokens: outputBound(request) }),
+      ...compact({ max_output_tokens: outputBound(request), max_tool_calls: options.maxWebSearches }),
       model: options.model,
       input,
       store: false,
@@ -147,7 +149,8 @@ function renderInputPart(part: InputPart): JsonObject {
 }
 
 /** Reasoning is sent back only with the model's signature: without it, it would not be accepted. */
-function renderAnswerPart(part: AnswerPart): JsonObject[] {
+function renderAnswerPart(part: AssistantPart): JsonObject[] {
+  if (part.type === 'audio') return renderAnswerPart(transcriptOf(part));
   if (part.type === 'text') return part.text === '' ? [] : [{ role: 'assistant', content: part.text }];
   if (part.type === 'tool-call') {
     return [{ type: 'function_call', call_id: part.callId, name: part.name, arguments: part.arguments }];

@@ -4,7 +4,7 @@ import { compact } from '../read.ts';
 import { unusedFields } from '../unused-fields.ts';
 import type { ParseContext } from '../wire-format.ts';
 import { READ_REQUEST } from './request-shape.ts';
-import { findOmittedTools, toolsOfInput } from './tools.ts';
+import { findOmittedTools, findWebSearch, toolsOfInput } from './tools.ts';
 
 type Request = ReturnType<(typeof READ_REQUEST)['full']>;
 
@@ -21,6 +21,7 @@ export function parseRequest(body: unknown, { compatibility = 'specification' }:
     stream: request.get('stream') ?? false,
     turns: [...instructionsOf(request), ...request.get('input')],
     tools: allowed === undefined ? tools : tools.filter(({ name }) => allowed.has(name)),
+    webSearch: compatibility === 'full' ? findWebSearch(request.object) : undefined,
     toolChoice,
     parallelToolCalls: request.get('parallel_tool_calls'),
     sampling: compact({

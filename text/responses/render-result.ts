@@ -1,19 +1,32 @@
 /** A canonical answer as a response object: contract 4.8.2. */
 import type { JsonObject } from '../../domain/json.ts';
-import type { AnswerPart, Finish, FinishReason, TextPart, TextRequest, TextResult, Usage } from '../canonical.ts';
+import type {
+  AnswerPart,
+  AnswerSearch,
+  Finish,
+  FinishReason,
+  FoundOnWeb,
+  TextPart,
+  TextRequest,
+  TextResult,
+  Usage,
+} from '../canonical.ts';
 import { textOfArguments } from '../free-text-tools.ts';
 import { compact } from '../read.ts';
+import { withSearches } from '../web-search.ts';
 import type { RenderContext } from '../wire-format.ts';
 import { renderTextConfig, renderTool, renderToolChoice } from './build-request.ts';
 import { callKindOf, objectOfText, ownToolOf } from './tools.ts';
 import {
   ITEM_ID_PREFIXES,
   type IncompleteReason,
+  type ItemKind,
   type ItemStatus,
   type OutputItem,
   type OutputText,
   type ResponseUsage,
   type SummaryText,
+  type WebSearchCallItem,
 } from './types.ts';
 
 /** Why an answer is incomplete; all other reasons complete it. The format cannot say which stop sequence hit. */
@@ -25,9 +38,12 @@ export function renderResult(result: TextResult, context: RenderContext): JsonOb
   const [choice] = result.choices;
   if (choice === undefined) throw new Error('an answer has at least one choice');
   const parts = isReasoningOnly(choice.parts) ? [...choice.parts, EMPTY_TEXT] : choice.parts;
-  const output = parts.map((part, index) => {
-    const status = index === parts.length - 1 ? lastStatusOf(choice.finish) : 'completed';
-    return renderItem(part, itemId(part, index, context), status, context.request);
+  const { searches = [] } = choice;
+  const items = withSearches<AnswerPart | AnswerSearch>(parts, searches, (search) => [search]);
+  const output = items.map((item, index) => {
+    if ('at' in item) return renderSearch(item, itemId({ type: 'web-search' }, index, context));
+    const status = index === items.length - 1 ? lastStatusOf(choice.finish) : 'completed';
+    return renderItem(item, itemId(item, index, context), status, context.request);
   });
   return renderFinished(choice.finish, output, result.usage, context);
 }
@@ -105,12 +121,12 @@ export function lastStatusOf(finish: Finish): 'completed' | 'incomplete' {
 export const EMPTY_TEXT: TextPart = { type: 'text', text: '' };
 
 /** Whether an answer has neither text nor tool calls, which is rendered as an empty message. Reasoning may use all tokens. */
-export function isReasoningOnly(parts: readonly Pick<AnswerPart, 'type'>[]): boolean {
-  return parts.every((part) => part.type === 'reasoning');
+export function isReasoningOnly(parts: readonly { readonly type: ItemKind }[]): boolean {
+  return parts.every((part) => part.type === 'reasoning' || part.type === 'web-search');
 }
 
 /** The id of an output item: the same in every event and in the complete answer. */
-export function itemId(part: AnswerPart, index: number, context: RenderContext): string {
+export function itemId(part: { readonly type: ItemKind }, index: number, context: RenderContext): string {
   return `${ITEM_ID_PREFIXES[part.type]}${context.responseId}_${index}`;
 }
 
@@ -137,6 +153,12 @@ export function renderItem(
   }
   const summary = part.text === '' ? [] : [renderSummary(part.text)];
   return compact({ id, type: 'reasoning', summary, encrypted_content: part.signature } as const);
+}
+
+export function renderSearch({ query, results, error }: FoundOnWeb, id: string, isRunning = false): WebSearchCallItem {
+  const sources = results.map(({ url }) => ({ type: 'url', url }) as const);
+  const status = isRunning ? 'in_progress' : error === undefined ? 'completed' : 'failed';
+  return { id, type: 'web_search_call', status, action: { type: 'search', query, queries: [query], sources } };
 }
 
 export function renderText(text: string): OutputText {

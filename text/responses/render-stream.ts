@@ -16,12 +16,13 @@ import {
   isReasoningOnly,
   renderFinished,
   renderItem,
+  renderSearch,
   renderSummary,
   renderText,
   renderUnfinished,
 } from './render-result.ts';
 import { callKindOf, ownToolOf } from './tools.ts';
-import type { ItemStatus, OutputItem } from './types.ts';
+import type { ItemKind, ItemStatus, OutputItem } from './types.ts';
 
 export function renderStream(context: RenderContext): Stage<StreamEvent, string> {
   return new ResponsesStreamRenderer(context);
@@ -39,7 +40,9 @@ interface OpenItem {
 class ResponsesStreamRenderer implements Stage<StreamEvent, string> {
   readonly #context: RenderContext;
   readonly #output: OutputItem[] = [];
-  readonly #parts: AnswerPart[] = [];
+  readonly #parts: { readonly type: ItemKind }[] = [];
+  /** The indexes of the items of searches that have started. */
+  readonly #searches = new Map<string, number>();
   #open: OpenItem | null = null;
   #sequenceNumber = 0;
   #usage: Usage = UNREPORTED_USAGE;
@@ -72,6 +75,10 @@ class ResponsesStreamRenderer implements Stage<StreamEvent, string> {
       case 'text-end':
       case 'tool-input-end':
         return;
+      case 'web-search-start':
+        return this.#startSearch(event, emit);
+      case 'web-search-end':
+        return this.#endSearch(event, emit);
       case 'usage':
         this.#usage = event.usage;
         return;
@@ -111,6 +118,28 @@ class ResponsesStreamRenderer implements Stage<StreamEvent, string> {
     if (part.type === 'text') {
       this.#emit('response.content_part.added', { ...inContent(this.#open), part: renderText('') }, emit);
     }
+  }
+
+  #startSearch({ id, query }: Extract<StreamEvent, { type: 'web-search-start' }>, emit: Emit<string>): void {
+    this.#endItem('completed', emit);
+    const index = this.#output.length;
+    const item = renderSearch({ query, results: [] }, itemId({ type: 'web-search' }, index, this.#context), true);
+    this.#searches.set(id, index);
+    this.#output.push(item);
+    this.#parts.push({ type: 'web-search' });
+    const place = { output_index: index, item_id: item.id };
+    this.#emit('response.output_item.added', { output_index: index, item }, emit);
+    this.#emit('response.web_search_call.in_progress', place, emit);
+    this.#emit('response.web_search_call.searching', place, emit);
+  }
+
+  #endSearch(event: Extract<StreamEvent, { type: 'web-search-end' }>, emit: Emit<string>): void {
+    const index = this.#searches.get(event.id);
+    if (index === undefined) return;
+    const item = renderSearch(event, itemId({ type: 'web-search' }, index, this.#context));
+    this.#output[index] = item;
+    this.#emit('response.web_search_call.completed', { output_index: index, item_id: item.id }, emit);
+    this.#emit('response.output_item.done', { output_index: index, item }, emit);
   }
 
   #takeDelta(delta: string, emit: Emit<string>): void {

@@ -4,7 +4,7 @@
  */
 import { badRequest } from '../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
-import type { Tool, ToolChoice, UnusedFields } from '../canonical.ts';
+import type { Tool, ToolChoice, UnusedFields, WebSearch } from '../canonical.ts';
 import { fields, type Fields, object, typed } from '../fields.ts';
 import {
   arrayOf,
@@ -16,6 +16,7 @@ import {
   oneOf,
   optional,
   readBoolean,
+  reader,
   readName,
   readObject,
   readString,
@@ -24,10 +25,23 @@ import {
 } from '../read.ts';
 import { freeTextTool } from '../free-text-tools.ts';
 import { JSON_SCHEMA } from '../settings.ts';
-import { arrayOf as arrayOfAnything } from '../upstream-errors.ts';
+import { arrayOf as arrayOfAnything, stringOf } from '../upstream-errors.ts';
+import { WEB_SEARCH, webSearchOf } from '../web-search.ts';
 
+/** The search that the model's side runs, in all versions: https://platform.openai.com/docs/guides/tools-web-search */
+const WEB_SEARCHES = ['web_search', 'web_search_preview', 'web_search_2025_08_26', 'web_search_preview_2025_03_11'];
 /** Tools that the vendor runs. Agents send them unasked, so Genway omits them from the request instead of refusing it. */
-const LEFT_OUT = ['web_search', 'web_search_preview', 'image_generation'];
+const LEFT_OUT = [...WEB_SEARCHES, 'image_generation'];
+
+/** The search among the tools of a request. */
+export function findWebSearch({ tools, max_tool_calls: maxCalls }: JsonObject): WebSearch | undefined {
+  const tool = arrayOfAnything(tools).filter(isObject).find(isWebSearch);
+  return tool && webSearchOf(tool, `tools.${stringOf(tool['type'])}`, maxCalls);
+}
+
+function isWebSearch({ type }: JsonObject): boolean {
+  return WEB_SEARCHES.some((name) => name === type);
+}
 
 const functionFields = {
   name: readName,
@@ -83,6 +97,17 @@ const toolOfFull = named(
   }),
 );
 
+/** Tools that only the vendor runs. Without them, the answer would be invented: https://platform.openai.com/docs/guides/tools */
+const HOSTED_TOOLS: readonly unknown[] = ['code_interpreter', 'computer_use_preview', 'file_search', 'mcp'];
+
+const clientToolOfFull = reader(toolOfFull.schema, (value, path): Tool[] => {
+  const type = isObject(value) ? value['type'] : undefined;
+  if (!HOSTED_TOOLS.includes(type)) return toolOfFull(value, path);
+  throw badRequest(
+    `"${path}" is not supported: Genway does not run the tool "${String(type)}"; send a tool of the type "function", and run it yourself`,
+  );
+});
+
 const toolOfSpecification = mapped(fields({ type: oneOf(['function']), ...functionFields }), (tool): Tool[] => {
   requireFunction(tool, 'tool', 'send tools');
   const { type: _, ...definition } = tool.all();
@@ -103,7 +128,7 @@ function toolsOf(tool: Reader<Tool[]>): Reader<Tool[] | undefined> {
   return optional(mapped(described(arrayOf(tool), 'Tools that the client runs'), (tools) => tools.flat()));
 }
 
-export const TOOLS = { full: toolsOf(toolOfFull), specification: toolsOf(toolOfSpecification) };
+export const TOOLS = { full: toolsOf(clientToolOfFull), specification: toolsOf(toolOfSpecification) };
 
 /** The types of input items that bring tools: those of a developer, and the results of a search. */
 const ITEMS_WITH_TOOLS = ['additional_tools', 'tool_search_output'];
@@ -127,22 +152,31 @@ export function toolsOfInput(input: unknown, others: readonly Tool[]): Tool[] {
   return added.filter(({ name }) => !names.has(name) && names.add(name));
 }
 
-/** The client's tools for an upstream of the same format: the vendor would charge for its own. */
-export function forwardedTools(tools: readonly unknown[]): unknown[] {
-  return tools.filter((tool) => !isObject(tool) || !LEFT_OUT.some((type) => type === tool['type']));
+/**
+ * The client's tools for an upstream of the same format: the vendor would charge for its own.
+ *
+ * @param searches whether the upstream may search the web
+ */
+export function forwardedTools(tools: readonly unknown[], searches: boolean): unknown[] {
+  return tools.filter(
+    (tool) => !isObject(tool) || !LEFT_OUT.some((type) => type === tool['type']) || (searches && isWebSearch(tool)),
+  );
 }
 
 /** An input item for an upstream of the same format: {@link forwardedTools} apply to the tools that it brings. */
 export function withForwardedTools(item: JsonObject): JsonObject {
   const { tools } = item;
-  return itemsWithTools([item]).length > 0 && Array.isArray(tools) ? { ...item, tools: forwardedTools(tools) } : item;
+  return itemsWithTools([item]).length > 0 && Array.isArray(tools)
+    ? { ...item, tools: forwardedTools(tools, false) }
+    : item;
 }
 
-/** The tools of a client that Genway omits from its request. */
+/** The tools of a client that Genway omits from its request, besides the search of {@link findWebSearch}. */
 export function findOmittedTools({ tools, input }: JsonObject): UnusedFields {
   const all = [tools, ...itemsWithTools(input).map(([item]) => item['tools'])].flatMap(arrayOfAnything);
   const sent = all.filter(isObject);
-  const always = LEFT_OUT.filter((type) => sent.some((tool) => tool['type'] === type));
+  const search = arrayOfAnything(tools).filter(isObject).find(isWebSearch)?.['type'];
+  const always = LEFT_OUT.filter((type) => type !== search && sent.some((tool) => tool['type'] === type));
   const hasSearch = sent.some((tool) => tool['type'] === TOOL_SEARCH && tool['execution'] !== 'client');
   return {
     always: always.map((type) => `tools.${type}`),
@@ -178,9 +212,16 @@ const allowedTools = object(
   }),
 );
 
+const searchChoice = object({}, (): ChosenTools => ({ toolChoice: { type: 'tool', name: WEB_SEARCH } }));
+
 const choiceOfFull = named(
   'ResponsesToolChoice',
-  typed<ChosenTools>({ function: byName, custom: byName, allowed_tools: allowedTools }),
+  typed<ChosenTools>({
+    function: byName,
+    custom: byName,
+    allowed_tools: allowedTools,
+    ...Object.fromEntries(WEB_SEARCHES.map((type) => [type, searchChoice])),
+  }),
 );
 
 const choiceOfSpecification = mapped(fields({ type: oneOf(['function']), name: readName }), (choice): ChosenTools => {

@@ -2,11 +2,14 @@
 import type { JsonObject } from '../../domain/json.ts';
 import type { AnswerPart } from '../canonical.ts';
 
+export type ItemKind = AnswerPart['type'] | 'web-search';
+
 /** The prefixes of output items' ids, the same as at the format's original service. */
-export const ITEM_ID_PREFIXES: Readonly<Record<AnswerPart['type'], string>> = {
+export const ITEM_ID_PREFIXES: Readonly<Record<ItemKind, string>> = {
   text: 'msg_',
   reasoning: 'rs_',
   'tool-call': 'fc_',
+  'web-search': 'ws_',
 };
 
 /** `incomplete`: the answer was cut while the item was being written. */
@@ -60,7 +63,25 @@ export interface ToolSearchCallItem extends Omit<FunctionCallItem, 'type' | 'nam
   readonly arguments: JsonObject;
 }
 
-export type OutputItem = MessageItem | ReasoningItem | FunctionCallItem | CustomCallItem | ToolSearchCallItem;
+export interface WebSearchCallItem {
+  readonly id: string;
+  readonly type: 'web_search_call';
+  readonly status: 'in_progress' | 'completed' | 'failed';
+  readonly action: {
+    readonly type: 'search';
+    readonly query: string;
+    readonly queries: readonly string[];
+    readonly sources?: readonly { readonly type: 'url'; readonly url: string }[];
+  };
+}
+
+export type OutputItem =
+  | MessageItem
+  | ReasoningItem
+  | FunctionCallItem
+  | CustomCallItem
+  | ToolSearchCallItem
+  | WebSearchCallItem;
 
 export interface ResponseUsage {
   readonly input_tokens: number;

@@ -2,7 +2,7 @@
 import type { ServiceError } from '../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import { parseEventData } from '../answer-json.ts';
-import type { StreamEvent } from '../canonical.ts';
+import { type StreamEvent, UNREPORTED_USAGE, type Usage } from '../canonical.ts';
 import { checkFinish } from '../finish-reasons.ts';
 import { cutShort } from '../normalize.ts';
 import { DONE, type ServerSentEvent } from '../sse.ts';
@@ -45,6 +45,7 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   #started = false;
   #hasContent = false;
   #ended = false;
+  #webSearches = 0;
 
   push(event: ServerSentEvent, emit: Emit<StreamEvent>): void {
     if (this.#ended || event.data === DONE) return;
@@ -97,7 +98,7 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     }
     for (const state of this.#items.all) this.#takeArguments(state, state.hasContent ? '' : state.input, emit);
     const usage = response['usage'];
-    if (isObject(usage)) emit({ type: 'usage', usage: readUsage(usage) });
+    if (isObject(usage)) emit({ type: 'usage', usage: this.#withSearches(readUsage(usage)) });
     if (!isAnswer) throw failureOf(response);
     const reason = stringOf(objectOf(response['incomplete_details'])['reason']);
     // Without a reason for being incomplete, it is the bound.
@@ -122,6 +123,8 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
 
   #startItem(state: ItemState, item: JsonObject, emit: Emit<StreamEvent>): void {
     this.#start(emit);
+    if (item['type'] === 'web_search_call')
+      emit({ type: 'web-search-start', id: partId('web-search', state), query: '' });
     const name = stringOf(item['name']);
     if (item['type'] !== 'function_call' || state.started || canWrapCalls(name)) return;
     state.started = true;
@@ -162,6 +165,18 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     if (item['type'] === 'message') this.#endMessage(state, item, emit);
     else if (item['type'] === 'reasoning') this.#endReasoning(state, item, emit);
     else if (item['type'] === 'function_call') this.#endCall(state, item, emit);
+    else if (item['type'] === 'web_search_call') this.#endSearch(item, emit);
+  }
+
+  /** Vendors charge searches, and not the opening of pages. */
+  #endSearch(item: JsonObject, emit: Emit<StreamEvent>): void {
+    if ((stringOf(objectOf(item['action'])['type']) || 'search') !== 'search' || item['status'] === 'failed') return;
+    this.#webSearches += 1;
+    emit({ type: 'usage', usage: this.#withSearches(UNREPORTED_USAGE) });
+  }
+
+  #withSearches(usage: Usage): Usage {
+    return this.#webSearches === 0 ? usage : { ...usage, webSearches: this.#webSearches };
   }
 
   #endMessage(state: ItemState, item: JsonObject, emit: Emit<StreamEvent>): void {
@@ -191,7 +206,8 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
 }
 
 type PartKind = 'text' | 'reasoning' | 'tool-input';
+type PartPrefix = PartKind | 'web-search';
 
-function partId(kind: PartKind, { number }: ItemState): string {
+function partId(kind: PartPrefix, { number }: ItemState): string {
   return `${kind}-${number}`;
 }

@@ -1,19 +1,18 @@
 /** The answers of upstreams that speak: as the bytes of a file, as OpenAI's events, or as Google's. */
-import { isUncompressed, type SpeechFormat } from '../../domain/speech-format.ts';
+import { COMPRESSED_BYTES_PER_SECOND, isUncompressed, type SpeechFormat } from '../../domain/speech-format.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { type SpeechOptions, UNREPORTED_USAGE } from '../canonical.ts';
 import { throwIfError } from '../chat-completions/upstream.ts';
 import { type Frame, framePieces, readEvents, splitFrames } from '../frames.ts';
 import { usageOf as readNativeUsage } from '../generate-content/upstream.ts';
 import { parseEventData } from '../answer-json.ts';
-import type { Meter } from '../meter.ts';
+import { type Meter, SPEECH_TOKENS_PER_SECOND } from '../meter.ts';
 import { cutShort } from '../normalize.ts';
 import { encodeEvent, isKeepAlive, type ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import { arrayOf, malformedAnswer, objectOf, stringOf } from '../upstream-errors.ts';
 import { readUsage } from '../usage.ts';
-import { SPEECH_TOKENS_PER_SECOND } from './speech.ts';
-import { bytesPerSecond, type Pcm, wavHeader } from '../../domain/wav.ts';
+import { bytesPerSecond, type Pcm, pcmOfType, pcmOfWav, USUAL_PCM, wavHeader } from '../../domain/wav.ts';
 
 export const SPEECH_TYPES: Readonly<Record<SpeechFormat, string>> = {
   mp3: 'audio/mpeg',
@@ -24,10 +23,6 @@ export const SPEECH_TYPES: Readonly<Record<SpeechFormat, string>> = {
   pcm: 'audio/pcm',
 };
 
-/** `pcm` of OpenAI's API. */
-const USUAL_PCM: Pcm = { samplesPerSecond: 24_000, channels: 1 };
-/** For formats whose bytes do not show the time, to estimate tokens that are not reported. */
-const ESTIMATED_BYTES_PER_SECOND = 8_000;
 /** No file of audio starts like this. */
 const EVENTS = /^(?:data:|event:|id:|retry:|:|\{)/;
 const SNIFFED_BYTES = 8;
@@ -116,7 +111,7 @@ class SpeechReading implements Stage<Frame, Uint8Array | string> {
         const { mimeType, data: audio } = objectOf(objectOf(part)['inlineData']);
         if (audio === undefined) continue;
         if (this.#pcm === null) {
-          this.#pcm = pcmOf(stringOf(mimeType));
+          this.#pcm = pcmOfType(stringOf(mimeType));
           if (this.#speech.audioFormat === 'wav') this.#takeAudio(wavHeader(this.#pcm), emit);
         }
         this.#takeAudio(Buffer.from(stringOf(audio), 'base64'), emit);
@@ -131,34 +126,11 @@ class SpeechReading implements Stage<Frame, Uint8Array | string> {
     const isMeasured = isUncompressed(audioFormat);
     if (!this.#hasAudio && audioFormat === 'wav') this.#pcm ??= pcmOfWav(bytes);
     this.#hasAudio = true;
-    const rate = isMeasured ? bytesPerSecond(this.#pcm ?? USUAL_PCM) : ESTIMATED_BYTES_PER_SECOND;
+    const rate = isMeasured ? bytesPerSecond(this.#pcm ?? USUAL_PCM) : COMPRESSED_BYTES_PER_SECOND;
     const seconds = bytes.byteLength / rate;
     if (isMeasured) this.#meter.audioSeconds += seconds;
     this.#meter.seeAudio({ length: bytes.byteLength, tokens: seconds * SPEECH_TOKENS_PER_SECOND });
     const audio = asEvents ? bytes.toString('base64') : '';
     emit(asEvents ? encodeEvent(JSON.stringify({ type: 'speech.audio.delta', audio })) : bytes);
   }
-}
-
-const WAV_RATE_AT = 24;
-const WAV_CHANNELS_AT = 22;
-const WAV_FORMAT_BYTES = 28;
-const MAX_SAMPLES_PER_SECOND = 192_000;
-
-/** The samples that a WAV file announces, if they are plausible. */
-function pcmOfWav(head: Buffer): Pcm {
-  if (head.byteLength < WAV_FORMAT_BYTES || head.toString('latin1', 12, 16) !== 'fmt ') return USUAL_PCM;
-  return plausible({ samplesPerSecond: head.readUInt32LE(WAV_RATE_AT), channels: head.readUInt16LE(WAV_CHANNELS_AT) });
-}
-
-/** From a type such as `audio/L16;codec=pcm;rate=24000`. */
-function pcmOf(mimeType: string): Pcm {
-  const rate = /;\s*rate=(\d{1,6})\b/.exec(mimeType)?.[1];
-  return plausible({ samplesPerSecond: rate === undefined ? USUAL_PCM.samplesPerSecond : Number(rate), channels: 1 });
-}
-
-function plausible(pcm: Pcm): Pcm {
-  const { samplesPerSecond, channels } = pcm;
-  const isPlausible = samplesPerSecond >= 8_000 && samplesPerSecond <= MAX_SAMPLES_PER_SECOND;
-  return isPlausible && (channels === 1 || channels === 2) ? pcm : USUAL_PCM;
 }

@@ -22,6 +22,7 @@ import {
   readString,
   readText,
 } from '../read.ts';
+import { SPEECH_TOKENS_PER_SECOND } from '../meter.ts';
 import { encodeEvent } from '../sse.ts';
 import type { SingleFormat, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 
@@ -103,8 +104,6 @@ function parseRequest(body: unknown): TextRequest {
 /** As many as the slowest script: a Chinese character takes a quarter of a second. */
 const MAX_TOKENS_PER_CHARACTER = 8;
 const MAX_TOKENS_AROUND = 250;
-/** Google counts 25, OpenAI 20: https://ai.google.dev/gemini-api/docs/speech-generation */
-export const SPEECH_TOKENS_PER_SECOND = 25;
 
 function maxSpeechTokens(characters: number): number {
   return characters * MAX_TOKENS_PER_CHARACTER + MAX_TOKENS_AROUND;

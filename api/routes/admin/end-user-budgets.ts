@@ -9,11 +9,11 @@ import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
 import { textParameter } from '../../endpoint/query.ts';
-import { setBudget } from '../../../services/money/end-user-budgets.ts';
+import { setBudget } from '../../../services/money/budgets.ts';
 import { existingAccount } from '../../../services/people/existing-account.ts';
 import { DELETED_BUDGET, END_USER_BUDGET } from '../../../services/resources/admin.ts';
 import { endUserBudgetSchema } from '../../../services/input/admin.ts';
-import { toBudget } from '../../../services/input/end-user-budget.ts';
+import { toBudget } from '../../../services/input/budgets.ts';
 
 export const endUserBudgetEndpoints = endpoints('Administration', {
   setEndUserBudget: endpoint({

@@ -149,8 +149,8 @@ export const financeEndpoints = endpoints('Administration', {
     answers: { 200: withExports(pageOf(ADMIN_TEXT_REQUEST.schema, 'A page of text requests')) },
     handle: async ({ params, query, context }, { reports }) => {
       const { id: accountId } = await existingAccount(reports, params.account_id);
-      const { api_key_id: apiKeyId, cursor: _cursor, limit: _limit, ...period } = query;
-      const filter = { ...period, accountId, apiKeyId };
+      const { api_key_id: apiKeyId, batch_id: batchId, cursor: _cursor, limit: _limit, ...period } = query;
+      const filter = { ...period, accountId, apiKeyId, batchId };
       if (sendAll(context, () => streamTextUsage(reports, filter), ADMIN_TEXT_REQUEST)) return undefined;
       return listPage(query, (slice) => listTextUsage(reports, { ...filter, ...slice }), ADMIN_TEXT_REQUEST.present);
     },

@@ -106,9 +106,10 @@ export const priceListEndpoints = endpoints('Administration', {
 });
 
 function toVersion(body: BodyOf<typeof changePriceListSchema>, caller: Administrator): NewPriceListVersion {
-  const { factor = '1', rules = [], valid_from: validFrom } = body;
+  const { factor = '1', batch_factor: batchFactor = null, rules = [], valid_from: validFrom } = body;
   return {
     factor,
+    batchFactor,
     rules,
     validFrom: validFrom === undefined ? undefined : new Date(validFrom),
     ...authorshipOf(caller, body),

@@ -6,10 +6,10 @@ import type { JsonSchema } from '../../../domain/json-schema.ts';
 import { exampleParameters, parametersIn } from '../../../domain/model-parameters.ts';
 import type { PicoUsd } from '../../../domain/money.ts';
 import { priceMedia, priceText } from '../../../domain/pricing.ts';
-import { ANY_LINK } from '../../media-request.ts';
+import { ANY_LINK } from '../../openapi/describe-by-model.ts';
 import { toJsonSchema } from '../../openapi/joi-schema.ts';
-import { imageRequestSchema } from '../images/schema.ts';
-import { videoRequestSchema } from '../videos/schema.ts';
+import { imageRequestSchema } from '../../../services/input/image-request.ts';
+import { videoRequestSchema } from '../../../services/input/video-request.ts';
 
 export type Model = MediaModel | TextModel;
 

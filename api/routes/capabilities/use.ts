@@ -16,8 +16,7 @@ import { withPrices } from '../../../services/money/customer-prices.ts';
 import { findUnavailableReason } from '../../../services/operations/unavailable-model.ts';
 import type { Context } from '../../state.ts';
 import { createValidator, freeText } from '../../../services/input/validation.ts';
-import { EXAMPLE_PICTURE_NAME } from '../docs/example-picture.ts';
-import { DOCS_PATH } from '../../docs-address.ts';
+import { EXAMPLE_PICTURE_PATH } from '../../docs-address.ts';
 import { presentModel } from '../models/present.ts';
 import { taskOfRequest, waitUntilFinal } from '../tasks/task-of-request.ts';
 import { type Capability, describeCapability, type Model } from './describe.ts';
@@ -57,13 +56,13 @@ export async function search(
   return found.slice(0, limit).map(({ model, capability, score }) => ({ ...headOf(model, capability), score }));
 }
 
-/** Omits models of embeddings, voice and realtime sessions, which have no answer in words. */
+/** Omits models of embeddings, ranking, voice and realtime sessions, which have no answer in words. */
 function capabilitiesIn({ catalogue }: ApiServices): readonly Model[] {
   return allModels(catalogue).filter((model) => 'kind' in model || hasFormat(model, 'chat-completions'));
 }
 
 function describe(model: Model, { publicUrl }: ApiServices): Capability {
-  return describeCapability(model, `${publicUrl}${DOCS_PATH}/${EXAMPLE_PICTURE_NAME}`);
+  return describeCapability(model, publicUrl + EXAMPLE_PICTURE_PATH);
 }
 
 function scoreOf(query: string, { model, capability }: { model: Model; capability: Capability }): number {

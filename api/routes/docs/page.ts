@@ -1,7 +1,7 @@
 /** The reference pages: Swagger UI for each part of the API description, served entirely from this host. */
 
 import type { DescriptionPart } from '../../openapi/parts.ts';
-import { DOCS_PATH } from '../../docs-address.ts';
+import { DOCS_PATH, REFERENCE_PATH } from '../../docs-address.ts';
 
 export const DESCRIPTION_PATH = '/openapi.json';
 
@@ -19,16 +19,17 @@ export const CONTENT_SECURITY_POLICY = [
 
 /** The path and title of each page, and its link to the other. */
 const PAGES = {
-  client: { title: 'Genway API', other: `${DOCS_PATH}/administration`, link: 'Administration' },
-  administration: { title: 'Genway administration', other: DOCS_PATH, link: 'Client API' },
+  client: { title: 'API', other: `${DOCS_PATH}/administration`, link: 'Administration' },
+  administration: { title: 'administration', other: REFERENCE_PATH, link: 'Client API' },
 } as const;
 
-export const pageOf = (part: DescriptionPart): string => `<!doctype html>
+/** @param name that of the service */
+export const pageOf = (part: DescriptionPart, name: string): string => `<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
-    <title>${PAGES[part].title}</title>
+    <title>${name.replaceAll(/[&<]/g, (character) => `&#${character.codePointAt(0)};`)} ${PAGES[part].title}</title>
     <link rel="icon" href="${DOCS_PATH}/favicon-32x32.png" />
     <link rel="stylesheet" href="${DOCS_PATH}/swagger-ui.css" />
     <link rel="stylesheet" href="${DOCS_PATH}/page.css" />
@@ -36,7 +37,7 @@ export const pageOf = (part: DescriptionPart): string => `<!doctype html>
     <script src="${DOCS_PATH}/${part}.js" defer></script>
   </head>
   <body>
-    <nav><a href="${PAGES[part].other}">${PAGES[part].link}</a></nav>
+    <nav><a href="${DOCS_PATH}">Guide</a> <a href="${PAGES[part].other}">${PAGES[part].link}</a></nav>
     <div id="reference"></div>
     <noscript>The description itself is at <a href="${DESCRIPTION_PATH}">${DESCRIPTION_PATH}</a>.</noscript>
   </body>

@@ -1,16 +1,18 @@
-/** Uploads of local inputs (contract 4.5), and the list of an account's uploads. */
+/** Uploads of local inputs, and the files of batches (contract 4.5). */
 import { findUpload, listUploads, type Upload } from '../../../db/queries/uploads.ts';
 import type { Caller } from '../../../db/queries/api-keys.ts';
+import { FILE_PURPOSES } from '../../../domain/file-purpose.ts';
 import { FILE_TYPES } from '../../../storage/file-type.ts';
-import { arrayOf, boolean, exactly, object } from '../../../domain/json-schema.ts';
+import { arrayOf, boolean, exactly, object, text } from '../../../domain/json-schema.ts';
 import { dataAndFieldsOf, json } from '../../endpoint/answers.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { listPage, NEXT_CURSOR, pageById } from '../../endpoint/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
-import { idParameter } from '../../endpoint/query.ts';
+import { choiceParameter, idParameter } from '../../endpoint/query.ts';
 import type { ApiServices } from '../../services.ts';
 import { DELETED_FILE, FILE } from './present.ts';
 import { uploadBody } from '../../receive-upload.ts';
+import { sendPrivateFile } from '../../send-file.ts';
 
 const FILE_EXTENSIONS = FILE_TYPES.map(({ extension }) => extension).join(', ');
 
@@ -18,10 +20,11 @@ export const fileEndpoints = endpoints('Files', {
   uploadFile: endpoint({
     request: 'POST /v1/files',
     access: 'key',
-    summary: 'Upload a local input',
+    summary: 'Upload a local input, or the input of a batch',
     description:
-      `Takes up to 50 MB, videos up to 100 MB. The content determines the type: ${FILE_EXTENSIONS}. An account may keep a limited ` +
-      'number of files and bytes, more after a top-up. Above the limit, uploads answer 403. A file that no task uses expires.',
+      `Takes up to 50 MB, videos up to 100 MB. The content determines the type: ${FILE_EXTENSIONS}. With the purpose \`batch\`, takes ` +
+      'JSON Lines of up to 200 MB and 50,000 lines, and checks every line. An account may keep a limited number of files and ' +
+      'bytes, more after a top-up. Above the limit, uploads answer 403. A file that no task uses expires.',
     body: uploadBody,
     answers: { 201: dataAndFieldsOf(FILE, 'The stored file') },
     handle: async ({ caller, body: receive }, services) => {
@@ -37,6 +40,7 @@ export const fileEndpoints = endpoints('Files', {
     query: {
       ...pageById('file'),
       after: idParameter('file', 'The id of the last file of the previous page, instead of `cursor`'),
+      purpose: choiceParameter(FILE_PURPOSES, 'Only files with this purpose'),
     },
     isQueryClosed: true,
     answers: {
@@ -52,10 +56,10 @@ export const fileEndpoints = endpoints('Files', {
         ),
       },
     },
-    handle: async ({ caller: { account }, query: { after, cursor = after, limit } }, services) => {
+    handle: async ({ caller: { account }, query: { after, cursor = after, limit, purpose } }, services) => {
       const page = await listPage(
         { cursor, limit },
-        (slice) => listUploads(services.database, { accountId: account.id, ...slice }),
+        (slice) => listUploads(services.database, { accountId: account.id, purpose, ...slice }),
         (upload) => present(upload, services),
       );
       return { object: 'list', data: page.data, has_more: page.next_cursor !== null, next_cursor: page.next_cursor };
@@ -83,11 +87,15 @@ export const fileEndpoints = endpoints('Files', {
   downloadFile: endpoint({
     request: 'GET /v1/files/{file_id}/content',
     access: 'key',
-    summary: 'Download an uploaded file',
-    answers: { 302: { description: 'Redirects to the stored file' } },
+    summary: 'Download a file',
+    answers: {
+      200: { description: 'The lines of a file of a batch', content: { 'application/jsonl': { schema: text() } } },
+      302: { description: 'Redirects to any other file in the store' },
+    },
     handle: async ({ caller, params, context }, services) => {
-      const { storageKey } = await findFile(caller, params.file_id, services);
-      context.redirect(services.storage.urlOf(storageKey));
+      const upload = await findFile(caller, params.file_id, services);
+      if (upload.purpose === 'user_data') context.redirect(services.storage.urlOf(upload.storageKey));
+      else if (!(await sendPrivateFile(context, upload, services.storage))) throw notFoundError('file', caller);
     },
   }),
 });
@@ -104,6 +112,8 @@ function withFields(data: object): object {
   return { ...data, data };
 }
 
-function present(upload: Upload, { storage, tasks: { uploadExpiryMs } }: ApiServices) {
-  return FILE.present({ ...upload, url: storage.urlOf(upload.storageKey), expiryMs: uploadExpiryMs });
+function present(upload: Upload, { storage, publicUrl, tasks: { uploadExpiryMs } }: ApiServices) {
+  const { id, purpose, storageKey } = upload;
+  const url = purpose === 'user_data' ? storage.urlOf(storageKey) : `${publicUrl}/v1/files/${id}/content`;
+  return FILE.present({ ...upload, url, expiryMs: uploadExpiryMs });
 }

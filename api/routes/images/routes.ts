@@ -1,9 +1,9 @@
 import { endpoints } from '../../endpoint/endpoint.ts';
 import { jsonBodyOf } from '../../endpoint/body.ts';
 import { idempotentEndpoint } from '../../endpoint/idempotent.ts';
-import { describeByModel } from '../../media-request.ts';
+import { describeByModel } from '../../openapi/describe-by-model.ts';
 import { CREATED_TASK, createTask } from '../tasks/create.ts';
-import { imageRequestSchema } from './schema.ts';
+import { imageRequestSchema } from '../../../services/input/image-request.ts';
 
 export const imageTaskEndpoints = endpoints('Media tasks', {
   /** Contract 4.3. */

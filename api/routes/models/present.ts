@@ -1,6 +1,14 @@
 /** Models in the list shape of widely used SDKs, with kind, limits and prices added. Prices are numbers in USD. */
 import { WEEKDAYS } from '../../../catalogue/text-pricing.ts';
-import type { Catalogue, ImageModel, MediaModel, TextModel, VideoModel } from '../../../catalogue/types.ts';
+import {
+  type Catalogue,
+  type ImageModel,
+  type MediaModel,
+  OUTPUT_MODALITIES,
+  outputModalitiesOf,
+  type TextModel,
+  type VideoModel,
+} from '../../../catalogue/types.ts';
 import { arrayOf, component, integer, oneOfTexts, text, usd } from '../../../domain/json-schema.ts';
 import { toUsdNumber } from '../../../domain/money.ts';
 import {
@@ -169,6 +177,14 @@ const TEXT_PRICES = nested<TextModel>({
     ({ pricing }) => ownTextPrice('audio_second', pricing.rates),
     'The price of a second of spoken or transcribed audio. Absent if it is free',
   ),
+  web_search: field.usd.orAbsent(
+    ({ pricing, webSearch }) => (webSearch === undefined ? undefined : pricing.rates.webSearch),
+    'The price of a search of the web. Absent if the model offers none',
+  ),
+  search_unit: field.usd.orAbsent(
+    ({ pricing }) => ownTextPrice('search_unit', pricing.rates),
+    'The price of a search that ranks up to 100 documents. Absent if it is free',
+  ),
   tiers: field.list(TIER)(({ pricing }) => pricing.tiers),
   peaks: field.list(PEAK)(({ pricing }) => pricing.peaks),
 });
@@ -184,8 +200,14 @@ const TEXT_MODEL = resource<TextModel & Listing>('TextModel', {
   family: field.text('family'),
   formats: field.texts(oneOfTexts(REQUEST_FORMAT_NAMES))(
     'formats',
-    'The formats that serve the model. `embeddings` for an embedding model',
+    'The formats that serve the model. `embeddings` or `rerank` for a model with this kind of request only',
   ),
+  output_modalities: field
+    .texts(oneOfTexts(OUTPUT_MODALITIES))
+    .orAbsent(
+      outputModalitiesOf,
+      'What answers may have. Absent for models of embeddings, of voice and of realtime sessions',
+    ),
   reasoning: field.boolean('reasoning', 'Whether the model may reason before the answer'),
   free: field.boolean('free', 'Whether tokens are free of charge'),
   legacy: field.boolean('legacy', 'Whether the id is an older one that still works'),

@@ -5,8 +5,9 @@ import { ServiceError } from '../../../domain/errors.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { choiceParameter, flagParameter, textParameter } from '../../endpoint/query.ts';
-import { arrayOf, exactly, object } from '../../../domain/json-schema.ts';
+import { arrayOf, exactly, object, text } from '../../../domain/json-schema.ts';
 import { withPrices } from '../../../services/money/customer-prices.ts';
+import { publicOffer } from '../../../services/operations/public-offer.ts';
 import { findUnavailableReason } from '../../../services/operations/unavailable-model.ts';
 import { isNativeClient, presentNativeModel, presentNativeModels } from './native.ts';
 import { isMessagesClient, presentMessagesModel, presentMessagesModels } from './messages.ts';
@@ -70,6 +71,34 @@ export const modelEndpoints = endpoints('Models', {
         catalogue,
         findUnavailableReason(model, caller, services.operations),
       );
+    },
+  }),
+});
+
+/** The prices for everybody, of a site that shows them: contract 4.6. */
+export const pricingEndpoints = endpoints('Service', {
+  getPricing: endpoint({
+    request: 'GET /pricing.json',
+    access: 'open',
+    summary: 'List the public prices',
+    description: 'Only if the operator shows the prices to everybody.',
+    answers: {
+      200: {
+        description: 'The models in the form of `GET /v1/models`, at the catalogue’s prices',
+        content: json(
+          object({
+            object: exactly('list'),
+            version: text('The version of the catalogue'),
+            data: arrayOf(MODEL_SCHEMA),
+          }),
+        ),
+      },
+    },
+    handle: ({ context }, { catalogue, site, operations: { models } }) => {
+      if (!site.isPublic) throw new ServiceError('not_found', 'The prices are not public. Sign in to see them.');
+      context.set({ 'Cache-Control': 'public, max-age=60', 'Access-Control-Allow-Origin': '*' });
+      const data = publicOffer(catalogue, models).map(({ model }) => presentModel(model, catalogue));
+      return { object: 'list', version: catalogue.version, data };
     },
   }),
 });

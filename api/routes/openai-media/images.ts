@@ -9,7 +9,7 @@ import { arrayOf, component, integer, object, text } from '../../../domain/json-
 import { MEDIA_WAIT_MS } from '../../../domain/policy.ts';
 import { EVENT_STREAM, json } from '../../endpoint/answers.ts';
 import { endpoint, endpoints, type RequestLine, type UnnamedEndpoint } from '../../endpoint/endpoint.ts';
-import { COMMON_FIELDS, type CommonFields } from '../../media-request.ts';
+import { COMMON_FIELDS, type CommonFields } from '../../../services/input/media-request.ts';
 import { type MediaBodyReader, mediaBody, reportUnused } from './body.ts';
 import { sendPictures } from './send-pictures.ts';
 import { waitForSucceeded, tasksOfRequest } from '../tasks/task-of-request.ts';

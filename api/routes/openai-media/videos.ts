@@ -18,7 +18,7 @@ import { pageById } from '../../endpoint/page.ts';
 import { readPage } from '../../../services/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
 import { idParameter, choiceParameter } from '../../endpoint/query.ts';
-import { COMMON_FIELDS, type CommonFields } from '../../media-request.ts';
+import { COMMON_FIELDS, type CommonFields } from '../../../services/input/media-request.ts';
 import { cancelOwnTask } from '../../../services/tasks/cancel-task.ts';
 import type { ApiServices } from '../../services.ts';
 import { mediaBody, reportUnused } from './body.ts';

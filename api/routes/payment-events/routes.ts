@@ -1,13 +1,16 @@
 /** Receives announcements of payments (docs/finance.md, "Payments"). Not part of the public contract. */
+import { bonusStepOf } from '../../../catalogue/site-money.ts';
 import { findAccount } from '../../../db/queries/accounts.ts';
 import { endTopUp } from '../../../db/queries/auto-top-ups.ts';
 import { recordContradictedPayment } from '../../../db/queries/credits.ts';
+import { endPromoGrant } from '../../../db/queries/promo-grants.ts';
 import { returnPayment } from '../../../db/queries/returned-payments.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import {
   type Payment,
   type PaymentEvent,
+  type PlanChange,
   readPaymentEvent,
   type ReturnOfPayment,
   UnsignedPaymentEventError,
@@ -18,6 +21,7 @@ import { signedBody } from '../../endpoint/body.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { text } from '../../../domain/json-schema.ts';
 import { creditPayment, referenceOfPayment, suspendForDispute } from '../../../services/money/credit-once.ts';
+import { applyInvoice, applySubscription } from '../../../services/money/plans.ts';
 import type { ApiServices } from '../../services.ts';
 import { isStorable } from '../../../domain/storable-text.ts';
 import { PAYMENT_EVENT } from './present.ts';
@@ -31,7 +35,8 @@ export const paymentEventEndpoints = endpoints('Service', {
     description:
       'Takes Stripe’s events and signatures. `payment_intent.succeeded` and `checkout.session.completed` in USD credit the ' +
       'account in `metadata.account_id`, once for each payment. `charge.refunded` and `charge.dispute.*` deduct the money that the ' +
-      'payer got back, and a new dispute suspends the account. Other events are ignored.',
+      'payer got back, and a new dispute suspends the account. `invoice.paid` and `customer.subscription.*` change the plan of an ' +
+      'account. Other events are ignored.',
     headers: [
       {
         name: 'stripe-signature',
@@ -51,18 +56,23 @@ export const paymentEventEndpoints = endpoints('Service', {
       const event = await read({ signatureHeader, rawBody }, secret, services.clock.nowMs());
       if ('ignored' in event) return { data: PAYMENT_EVENT.present({ outcome: 'ignored', reason: event.ignored }) };
       if ('returned' in event) return { data: await debitReturn(event.returned, services) };
+      if ('changed' in event) return { data: await applyChange(event.changed, services) };
       return { data: await credit(event.payment, services) };
     },
   }),
 });
 
-async function credit(payment: Payment, { database, log }: ApiServices) {
+async function credit(payment: Payment, { database, log, site }: ApiServices) {
   const { id, accountId, amount, attemptId } = payment;
   try {
     if (!isId('account', accountId) || !(await findAccount(database, accountId))) {
       throw new ServiceError('not_found', 'There is no such account. Check account_id in the metadata.');
     }
-    const { transferId, applied, isSuspended } = await creditPayment(database, payment);
+    const { transferId, applied, isSuspended } = await creditPayment(
+      database,
+      payment,
+      attemptId === null ? bonusStepOf(site.payments, amount) : null,
+    );
     if (isSuspended) warnOfDispute(log, id, accountId);
     // The process that charged the card may not have received the answer.
     if (attemptId !== null) await endTopUp(database, { accountId, attemptId }, null);
@@ -76,10 +86,28 @@ async function credit(payment: Payment, { database, log }: ApiServices) {
   }
 }
 
+/** A refused change is announced again for days, which a person can use. */
+async function applyChange({ kind, id }: PlanChange, services: ApiServices) {
+  if (services.money.checkout === null) {
+    return PAYMENT_EVENT.present({ outcome: 'ignored', reason: 'Plans need the key of the payment provider.' });
+  }
+  try {
+    const applied = kind === 'invoice' ? await applyInvoice(services, id) : await applySubscription(services, id);
+    if (applied === null) return PAYMENT_EVENT.present({ outcome: 'ignored', reason: 'It is not for an account.' });
+    return PAYMENT_EVENT.present({ outcome: applied === 1 ? 'credited' : 'noted' });
+  } catch (error) {
+    if (error instanceof ServiceError)
+      services.log.warn({ kind, id, code: error.code }, 'could not apply a change of a plan');
+    throw error;
+  }
+}
+
 async function debitReturn({ id, change }: ReturnOfPayment, { database, log }: ApiServices) {
   const reference = referenceOfPayment(id);
   const returned = await database.transaction(async (transaction) => {
     const done = await returnPayment(transaction, reference, change);
+    // Money that a won dispute gave back brings no bonus back.
+    if (done?.accountId && done.taken >= 0n) await endPromoGrant(transaction, { accountId: done.accountId, reference });
     if (done?.accountId && done.requiresSuspension) {
       await suspendForDispute(transaction, done.accountId, reference);
       warnOfDispute(log, id, done.accountId);
@@ -117,6 +145,7 @@ async function read(...request: Parameters<typeof readPaymentEvent>): Promise<Pa
 
 function idsOf(event: Exclude<PaymentEvent, { ignored: string }>): readonly string[] {
   if ('payment' in event) return [event.payment.id, event.payment.attemptId ?? ''];
+  if ('changed' in event) return [event.changed.id];
   const { id, change } = event.returned;
   return 'dispute' in change ? [id, change.dispute.id] : [id];
 }

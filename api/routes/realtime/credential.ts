@@ -6,6 +6,7 @@ import { refusalOfOpening, type Transport } from '../../../domain/realtime.ts';
 import type { Caller } from '../../../db/queries/api-keys.ts';
 import { assertAllowedAddress } from '../../../services/people/allowed-address.ts';
 import { type FoundSecret, isClientSecret } from '../../../services/realtime/secrets.ts';
+import { endUserOfSessions } from '../../../services/text/end-user.ts';
 import type { ApiServices } from '../../services.ts';
 import type { Context } from '../../state.ts';
 
@@ -18,6 +19,8 @@ export interface SessionOpener {
   readonly caller: Caller;
   /** Null for a caller with an API key. */
   readonly secret: FoundSecret | null;
+  /** The end user of the session; null for none. Clients with a secret do not choose their own. */
+  readonly endUser: string | null;
 }
 
 /**
@@ -47,9 +50,9 @@ export async function checkOpener(
   context.state.apiKey = caller.key;
   assertUsable(caller.key, caller.account, new Date(clock.nowMs()));
   assertNotExhausted(caller.key);
-  assertAllowedAddress(caller.key, context.ip, 'forbidden');
+  assertAllowedAddress(caller.key, context, 'forbidden');
   context.state.caller = caller;
-  return { caller, secret };
+  return { caller, secret, endUser: secret === null ? endUserOfSessions(context.headers) : secret.endUser };
 }
 
 function credentialOf(headers: IncomingHttpHeaders): string {

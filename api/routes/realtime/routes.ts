@@ -1,8 +1,17 @@
 /** Realtime sessions: contract 4.16. */
 import Joi from 'joi';
-import { type WebSocket, WebSocketServer } from 'ws';
-import { badRequest, ServiceError } from '../../../domain/errors.ts';
-import { ANY_OBJECT, component, integer, object, text } from '../../../domain/json-schema.ts';
+import { WebSocketServer } from 'ws';
+import { badRequest } from '../../../domain/errors.ts';
+import {
+  ANY_OBJECT,
+  component,
+  exactly,
+  idOf,
+  integer,
+  type JsonSchema,
+  object,
+  text,
+} from '../../../domain/json-schema.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { newId } from '../../../domain/ids.ts';
 import { REALTIME } from '../../../domain/policy.ts';
@@ -11,9 +20,15 @@ import { json } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { textParameter } from '../../endpoint/query.ts';
-import { asksForUpgrade, takeUpgrade } from '../../http-server.ts';
+import { acceptSocket, assertUpgrade } from '../../accept-socket.ts';
+import type { OpeningRequest } from '../../../services/realtime/open-session.ts';
+import { endUserOfSessions } from '../../../services/text/end-user.ts';
+import { allowOrigin } from '../../middlewares/cross-origin.ts';
+import type { ApiServices } from '../../services.ts';
 import type { Context } from '../../state.ts';
-import { checkOpener } from './credential.ts';
+import { callBody, laterIgnoredBody, readCallBody, SDP } from './call-body.ts';
+import { list } from '../../../services/input/validation.ts';
+import { checkOpener, type SessionOpener } from './credential.ts';
 
 interface SecretBody {
   readonly expires_after: { readonly anchor: 'created_at'; readonly seconds: number };
@@ -24,6 +39,15 @@ interface SecretBody {
 }
 
 const { min, max, default: usual } = REALTIME.secretSeconds;
+
+/** OpenAI's: https://platform.openai.com/docs/guides/safety-best-practices */
+const SAFETY_IDENTIFIER: JsonSchema = {
+  name: 'OpenAI-Safety-Identifier',
+  in: 'header',
+  description:
+    'Names the end user of the sessions, whose budget pays for their responses. With a client secret, the name that its creator sent counts.',
+  schema: text(),
+};
 
 const secretBody = jsonBody<SecretBody>(
   'CreateClientSecretRequest',
@@ -36,14 +60,10 @@ const secretBody = jsonBody<SecretBody>(
       .unknown()
       .required()
       .description('The settings that each session starts with, as in `session.update`'),
-    allowed_origins: Joi.array()
-      .items(Joi.string().max(300).custom(checkOrigin))
-      .max(REALTIME.maxOrigins)
+    allowed_origins: list(Joi.string().max(300).custom(checkOrigin), { max: REALTIME.maxOrigins })
       .default([])
       .description('The origins of pages that may use the secret, such as `https://app.example.com`; all if empty'),
-    transports: Joi.array()
-      .items(Joi.valid(...TRANSPORTS))
-      .max(TRANSPORTS.length)
+    transports: list(Joi.valid(...TRANSPORTS), { max: TRANSPORTS.length })
       .default([])
       .description('The transports that the secret allows; all if empty'),
     session_seconds: Joi.number()
@@ -73,6 +93,7 @@ export const realtimeEndpoints = endpoints('Realtime', {
   createClientSecret: endpoint({
     request: 'POST /v1/realtime/client_secrets',
     access: 'realtime-key',
+    headers: [SAFETY_IDENTIFIER],
     summary: 'Create a client secret',
     description:
       'A client secret opens realtime sessions in browsers and apps, until it expires or its API key no longer works. Send it as a bearer ' +
@@ -94,18 +115,19 @@ export const realtimeEndpoints = endpoints('Realtime', {
       },
     },
     refusals: ['not_found', 'processing_unavailable'],
-    handle: async ({ caller, body }, { text: { realtime } }) => {
+    handle: async ({ caller, body, context }, { text: { realtime } }) => {
       const { session, expires_after: expiry, allowed_origins: allowedOrigins, transports, session_seconds } = body;
       const { type, model } = session;
       const { value, expiresAt, settings } = await realtime.secrets.create(caller, {
         model,
         session,
+        endUser: endUserOfSessions(context.headers),
         seconds: expiry.seconds,
         allowedOrigins,
         transports,
         sessionSeconds: session_seconds,
       });
-      const shown = { id: newId('realtimeSession'), object: 'realtime.session', type, model, ...settings };
+      const shown = { ...settings, id: newId('realtimeSession'), object: 'realtime.session', type, model };
       return { value, expires_at: Math.floor(expiresAt.getTime() / 1000), session: shown };
     },
   }),
@@ -115,52 +137,104 @@ export const realtimeEndpoints = endpoints('Realtime', {
     summary: 'Open a realtime session',
     description:
       "A WebSocket with the events of OpenAI's realtime protocol. The page of the API has the [table of events](https://github.com/genway/genway/blob/main/docs/contract.md#416-realtime).",
-    query: { model: textParameter('A model whose `formats` are `realtime`') },
+    headers: [SAFETY_IDENTIFIER],
+    query: {
+      model: textParameter('A model whose `formats` are `realtime`'),
+      call_id: textParameter('A call over WebRTC, to follow and control instead of opening a session'),
+    },
     answers: { 101: { description: 'The WebSocket' } },
     refusals: ['bad_request', 'insufficient_credits', 'not_found', 'processing_unavailable'],
-    handle: async ({ query: { model }, context }, services) => {
-      const { caller, secret } = await checkOpener(context, 'websocket', services);
-      if (!asksForUpgrade(context.req)) throw needsUpgrade();
-      const { requestLimit } = services.http;
-      context.state.isRead = false;
-      await services.text.realtime.open({
-        requestId: context.state.requestId,
-        caller,
-        secret,
-        model: modelOf(model, secret?.model),
-        count: () => requestLimit.enforce(context, caller),
-        requestLimit: requestLimit.limitOf(caller),
-        accept: () => accept(context),
-      });
+    handle: async ({ query: { model, call_id: callId }, context }, services) => {
+      const opener = await checkOpener(context, 'websocket', services);
+      assertUpgrade(context);
+      const { realtime } = services.text;
+      const accept = async () => (await acceptSocket(context, socketServer)).socket;
+      const request = { ...openingBy(opener, context, services), accept };
+      if (callId !== undefined) return realtime.attach({ ...request, callId });
+      await realtime.open({ ...request, model: modelOf(model, opener.secret?.model) });
+    },
+  }),
+  createRealtimeCall: endpoint({
+    request: 'POST /v1/realtime/calls',
+    access: 'realtime',
+    summary: 'Create a call over WebRTC',
+    description:
+      'Answers the description of media of a browser or an app, whose audio then does not pass through Genway. A client secret has the settings of the session; ' +
+      'with an API key, `session` or the query has the model.',
+    headers: [SAFETY_IDENTIFIER],
+    query: { model: textParameter('The model, unless `session` or the client secret has it') },
+    body: callBody,
+    answers: {
+      201: {
+        description: 'The description of the media of the model; `Location` ends with the id of the call',
+        content: { [SDP]: { schema: text() } },
+        headers: ['Location'],
+      },
+    },
+    refusals: ['insufficient_credits', 'not_found', 'processing_unavailable'],
+    handle: async ({ query: { model: inQuery }, body: request, context }, services) => {
+      allowOrigin(context);
+      const opener = await checkOpener(context, 'webrtc', services);
+      const opening = openingBy(opener, context, services);
+      // The body may be large, so the limit comes first.
+      await opening.count();
+      const { sdp, session } = await readCallBody(request);
+      const { model: inSession } = session;
+      const model = modelOf(inQuery ?? (typeof inSession === 'string' ? inSession : undefined), opener.secret?.model);
+      const { realtime } = services.text;
+      const call = await realtime.call({ ...opening, count: async () => undefined, model, sdp, settings: session });
+      if (context.req.socket.destroyed) await realtime.hangUp(opener.caller, call.id);
+      context.set('Location', `/v1/realtime/calls/${call.id}`);
+      context.type = SDP;
+      context.body = call.sdp;
+    },
+  }),
+  hangUpRealtimeCall: endpoint({
+    request: 'POST /v1/realtime/calls/{call_id}/hangup',
+    access: 'realtime',
+    summary: 'End a call over WebRTC',
+    description:
+      'The key or client secret must belong to the key that created the call. A call that has ended stays ended.',
+    answers: {
+      200: {
+        description: 'The call ends',
+        content: json(object({ id: idOf('realtimeCall'), object: exactly('realtime.call') })),
+      },
+    },
+    body: laterIgnoredBody,
+    handle: async ({ params: { call_id: id }, body: readBody, context }, services) => {
+      allowOrigin(context);
+      const { caller } = await checkOpener(context, 'webrtc', services);
+      await services.http.requestLimit.enforce(context, caller);
+      await readBody();
+      await services.text.realtime.hangUp(caller, id);
+      return { id, object: 'realtime.call' };
     },
   }),
 });
 
-/** The model in the query, or that of the secret. @throws ServiceError `bad_request` */
-function modelOf(inQuery: string | undefined, ofSecret: string | undefined): string {
-  const model = inQuery ?? ofSecret;
-  if (model === undefined) throw badRequest('"model" is required in the query');
+/** The facts about a request for a session that do not depend on its transport. */
+function openingBy(
+  { caller, secret, endUser }: SessionOpener,
+  context: Context,
+  { http: { requestLimit } }: ApiServices,
+): Omit<OpeningRequest, 'model'> {
+  return {
+    requestId: context.state.requestId,
+    caller,
+    secret,
+    endUser,
+    count: () => requestLimit.enforce(context, caller),
+    requestLimit: requestLimit.limitOf(caller),
+  };
+}
+
+/** The model of the request, or that of the secret. @throws ServiceError `bad_request` */
+function modelOf(given: string | undefined, ofSecret: string | undefined): string {
+  const model = given ?? ofSecret;
+  if (model === undefined) throw badRequest('"model" is required');
   if (ofSecret !== undefined && model !== ofSecret) {
     throw badRequest(`"model" must be "${ofSecret}", the model of the client secret`);
   }
   return model;
-}
-
-/** @throws ServiceError if the client left, or its request is no valid handshake */
-function accept(context: Context): Promise<WebSocket> {
-  const upgrade = takeUpgrade(context.req, context.res);
-  if (upgrade === null) throw badRequest('The client closed the connection.');
-  context.respond = false;
-  const { socket, head } = upgrade;
-  return new Promise((resolve, reject) => {
-    socket.once('close', () => reject(badRequest('The client closed the connection.')));
-    socketServer.handleUpgrade(context.req, socket, head, resolve);
-  });
-}
-
-function needsUpgrade(): ServiceError {
-  return new ServiceError('bad_request', 'Open this address as a WebSocket.', {
-    status: 426,
-    headers: { Upgrade: 'websocket' },
-  });
 }

@@ -23,12 +23,13 @@ export const taskEndpoints = endpoints('Media tasks', {
       status: choiceParameter(TASK_STATUSES, 'Filters by status'),
       task_kind: choiceParameter(TASK_KINDS, 'Filters by kind'),
       model: textParameter('Filters by model'),
+      batch_id: textParameter('Filters by batch'),
       ...PERIOD,
       ...pageById('task'),
     },
     answers: { 200: pageOf(TASK.schema, 'A page of tasks') },
     handle: ({ caller, query }, { database }) => {
-      const filter = { ...query, accountId: caller.account.id, kind: query.task_kind };
+      const filter = { ...query, accountId: caller.account.id, kind: query.task_kind, batchId: query.batch_id };
       return listPage(query, (slice) => findTasks(database, { ...filter, ...slice }), TASK.present);
     },
   }),

@@ -4,6 +4,7 @@ import { badRequest } from '../../../domain/errors.ts';
 import { arrayOf, ref, text } from '../../../domain/json-schema.ts';
 import { embeddings } from '../../../text/embeddings/index.ts';
 import { FORMATS } from '../../../text/formats.ts';
+import { rerank } from '../../../text/rerank/index.ts';
 import { transcriptions, translations } from '../../../text/voice/transcription.ts';
 import type { RequestBody } from '../../endpoint/body.ts';
 import { speech } from '../../../text/voice/speech.ts';
@@ -140,6 +141,21 @@ export const textEndpoints = endpoints('Text', {
     description: 'Takes up to 2,048 inputs, and a model whose `formats` are `embeddings`.',
     body: textBody('EmbeddingsRequest', { model: 'textm-embed', input: 'Name three lighthouses.' }),
     answers: { 200: { description: 'The vectors, one for each input', content: json(ref('EmbeddingsResponse')) } },
+  }),
+  createRanking: textEndpoint({
+    request: 'POST /v1/rerank',
+    alias: '/v2/rerank',
+    access: 'text-key',
+    format: rerank,
+    summary: 'Rank documents by a query',
+    description: 'Takes up to 1,000 documents, and a model whose `formats` are `rerank`.',
+    body: textBody('RerankRequest', {
+      model: 'textm-rerank',
+      query: 'Which birds nest on cliffs?',
+      documents: ['Gannets nest on cliffs.', 'Lighthouses stand on cliffs.'],
+      top_n: 1,
+    }),
+    answers: { 200: { description: 'The documents, best first', content: json(ref('RerankResponse')) } },
   }),
   createSpeech: textEndpoint({
     request: 'POST /v1/audio/speech',

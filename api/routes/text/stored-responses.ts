@@ -1,7 +1,8 @@
-/** The stored responses of an account: contract 4.8.2. */
+/** The stored responses of an account, and responses over WebSockets: contract 4.8.2. */
 import { boolean, exactly, object, ref, text } from '../../../domain/json-schema.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { FORMATS } from '../../../text/formats.ts';
+import { assertUpgrade } from '../../accept-socket.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import type { PresentError } from '../../state.ts';
@@ -9,6 +10,22 @@ import type { PresentError } from '../../state.ts';
 const presentError: PresentError = (error, requestId) => FORMATS.responses.client.renderRefusal(error, requestId);
 
 export const storedResponseEndpoints = endpoints('Text', {
+  openResponses: endpoint({
+    request: 'GET /v1/responses',
+    access: 'text-key',
+    isRead: true,
+    summary: 'Create responses over a WebSocket',
+    description:
+      'Each message is `{"type": "response.create", …}` with the body of `POST /v1/responses`, and is charged like it. The messages of the answer are the events of ' +
+      'the stream. `previous_response_id` may name the latest response of the connection, on any model.',
+    answers: { 101: { description: 'The WebSocket' } },
+    refusals: ['bad_request', 'processing_unavailable'],
+    presentError,
+    handle: async ({ caller, context }, { http }) => {
+      assertUpgrade(context);
+      await http.responseSockets.open(context, caller);
+    },
+  }),
   getResponse: endpoint({
     request: 'GET /v1/responses/{response_id}',
     access: 'text-key',

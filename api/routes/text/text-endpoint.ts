@@ -54,7 +54,9 @@ export function textEndpoint<const Path extends RequestLine, Query extends objec
       if (hasFile) {
         // Prevents a key beyond its limit from sending a file.
         await countNow(context);
-        const form = await receiveAudio(context.req, (model) => text.check(format.name, model, caller));
+        const form = await receiveAudio(context.req, caller.account.id, (model) =>
+          text.check(format.name, model, caller),
+        );
         const { fields: body, audio } = form;
         try {
           return await text.serve({ caller, context, format, parseContext: { audio }, streamsArray: false, body });

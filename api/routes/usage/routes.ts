@@ -21,6 +21,7 @@ export const DAILY_USAGE_ANSWER: Answer = {
 /** The filters and pages of text requests. */
 export const TEXT_REQUESTS = {
   api_key_id: idParameter('apiKey', 'Filters by API key'),
+  batch_id: idParameter('batch', 'Filters by batch'),
   model: textParameter('Filters by model'),
   ...PERIOD,
   ...pageById('textRequest'),
@@ -64,7 +65,7 @@ export const usageEndpoints = endpoints('Account', {
     query: TEXT_REQUESTS,
     answers: { 200: pageOf(TEXT_REQUEST.schema, 'A page of text requests') },
     handle: ({ caller, query }, { reports }) => {
-      const filter = { ...query, accountId: caller.account.id, apiKeyId: query.api_key_id };
+      const filter = { ...query, accountId: caller.account.id, apiKeyId: query.api_key_id, batchId: query.batch_id };
       return listPage(query, (slice) => listTextUsage(reports, { ...filter, ...slice }), TEXT_REQUEST.present);
     },
   }),

@@ -1,9 +1,9 @@
 import { endpoints } from '../../endpoint/endpoint.ts';
 import { jsonBodyOf } from '../../endpoint/body.ts';
 import { idempotentEndpoint } from '../../endpoint/idempotent.ts';
-import { describeByModel } from '../../media-request.ts';
+import { describeByModel } from '../../openapi/describe-by-model.ts';
 import { CREATED_TASK, createTask } from '../tasks/create.ts';
-import { videoRequestSchema } from './schema.ts';
+import { videoRequestSchema } from '../../../services/input/video-request.ts';
 
 export const videoTaskEndpoints = endpoints('Media tasks', {
   /** Contract 4.2. */

@@ -2,6 +2,7 @@
 import { type JsonSchema, text } from '../../../domain/json-schema.ts';
 import {
   BALANCE_EVENT,
+  BATCH_EVENT,
   ENDPOINT_TEST_EVENT,
   LATE_EVENT,
   LATE_RESULT_EVENT,
@@ -39,8 +40,19 @@ export const EVENTS: Readonly<Record<string, JsonSchema>> = {
     'The balance fell below the account’s threshold. Sent once each time, to endpoints that subscribe.',
     BALANCE_EVENT.schema,
   ),
+  'batch.completed': ofBatch('All requests of a batch have ended, and its files are stored.'),
+  'batch.failed': ofBatch('The input of a batch was refused.'),
+  'batch.expired': ofBatch('The window of a batch ended before all of its requests had started.'),
+  'batch.cancelled': ofBatch('A cancelled batch has ended, and its files are stored.'),
+  'batch.paused': ofBatch(
+    'No request of a batch can start, for want of money for example. The batch continues by itself.',
+  ),
   [ENDPOINT_TEST_EVENT]: received('A client requested a test', TEST_EVENT.schema),
 };
+
+function ofBatch(summary: string): JsonSchema {
+  return received(`${summary} Sent to endpoints that subscribe.`, BATCH_EVENT.schema);
+}
 
 function received(summary: string, schema: JsonSchema): JsonSchema {
   return {

@@ -66,6 +66,13 @@ class Tasks(unittest.TestCase):
                 call()
             self.assertRegex(raised.exception.request_id, "^req_")
 
+    def test_documents_are_ranked(self):
+        documents = ["Boats sail.", {"text": "Gannets nest on cliffs."}]
+        ranked = self.client.rerank(
+            model="textm-rerank", query="Gannets nest on cliffs?", documents=documents, top_n=1
+        )
+        self.assertEqual([result["index"] for result in ranked["results"]], [1])
+
     def test_text_is_answered_whole_and_as_a_stream(self):
         messages = [{"role": "user", "content": "Say exactly: hello"}]
         answer = self.client.chat.completions.create(model="textg-6-sol", messages=messages)

@@ -1,4 +1,6 @@
 /** The client: one object for each resource of the API. */
+import { type BatchWaitOptions, CreatedBatch, readResults, waitForBatch } from './batches.ts';
+import type { Bytes } from './bytes.ts';
 import type { Events } from './events.ts';
 import { type Call, type ClientOptions, Http, type RequestOptions } from './http.ts';
 import { List, type Page } from './pages.ts';
@@ -56,6 +58,36 @@ interface TextBody {
   readonly model: string;
   readonly [field: string]: unknown;
 }
+interface RerankRequest {
+  readonly model: string;
+  readonly query: string;
+  readonly documents: readonly (string | { readonly text: string })[];
+  /** The number of documents in the answer; all by default. */
+  readonly top_n?: number;
+  readonly return_documents?: boolean;
+  readonly [field: string]: unknown;
+}
+
+/** Genway's contract has the other fields, such as `instructions` and `speed`. */
+interface SpeechRequest {
+  readonly model: string;
+  /** The text to speak. */
+  readonly input: string;
+  readonly voice: string | { readonly id: string };
+  readonly response_format?: 'mp3' | 'opus' | 'aac' | 'flac' | 'wav' | 'pcm';
+  readonly [field: string]: unknown;
+}
+
+interface TranscriptRequest {
+  readonly model: string;
+  readonly prompt?: string;
+  /** The filename, whose extension tells the format of a stream or of bytes. */
+  readonly name?: string;
+  readonly [field: string]: unknown;
+}
+type TextFormat = { readonly response_format: 'text' | 'srt' | 'vtt' };
+type Transcript = { readonly text: string } & Readonly<Record<string, unknown>>;
+
 type GenerateBody = Readonly<Record<string, unknown>>;
 
 export class Genway {
@@ -91,14 +123,51 @@ export class Genway {
   };
 
   readonly files = {
-    /** Uploads a file, whose `url` media requests take. @param file a path, a file, its bytes, or a stream of bytes */
-    upload: async (file: Uploadable, { name, ...options }: RequestOptions & { readonly name?: string } = {}) =>
-      this.#data<types.UploadedFile>({ method: 'POST', path: '/v1/files', ...(await uploadOf(file, name)) }, options),
+    /**
+     * Uploads a file, whose `url` media requests take, or the input of a batch.
+     *
+     * @param file a path, a file, its bytes, or a stream of bytes
+     */
+    upload: async (
+      file: Uploadable,
+      { name, purpose, ...options }: RequestOptions & { readonly name?: string; readonly purpose?: 'batch' } = {},
+    ) => {
+      const upload = await uploadOf(file, name, { purpose });
+      return this.#data<types.UploadedFile>({ method: 'POST', path: '/v1/files', ...upload }, options);
+    },
+    /** The content of a file of a batch, as it arrives. */
+    content: (id: string, options?: RequestOptions) =>
+      this.#http.bytes({ method: 'GET', path: `/v1/files/${encodeURIComponent(id)}/content` }, options),
     get: (id: string, options?: RequestOptions) =>
       this.#get<types.UploadedFile>(`/v1/files/${encodeURIComponent(id)}`, options),
     list: (query?: ListQuery, options?: RequestOptions) => this.#list<types.UploadedFile>('/v1/files', query, options),
     delete: (id: string, options?: RequestOptions) =>
       this.#data<types.DeletedFile>({ method: 'DELETE', path: `/v1/files/${encodeURIComponent(id)}` }, options),
+  };
+
+  readonly batches = {
+    /** Creates a batch of the requests in a file with the purpose `batch`. */
+    create: (request: types.CreateBatch, options?: RequestOptions) =>
+      new CreatedBatch(
+        this.#http.json<types.Batch>({ method: 'POST', path: '/v1/batches', body: request }, options),
+        (batch, waiting) => this.batches.wait(batch, waiting),
+      ),
+    get: (id: string, options?: RequestOptions) =>
+      this.#http.json<types.Batch>({ method: 'GET', path: `/v1/batches/${encodeURIComponent(id)}` }, options),
+    list: (query?: ListQuery, options?: RequestOptions) => this.#list<types.Batch>('/v1/batches', query, options),
+    /** Starts no further request. Requests in progress end, and are charged. */
+    cancel: (id: string, options?: RequestOptions) =>
+      this.#http.json<types.Batch>({ method: 'POST', path: `/v1/batches/${encodeURIComponent(id)}/cancel` }, options),
+    /** @throws WaitTimeoutError */
+    wait: async (batch: string | types.Batch, options?: BatchWaitOptions): Promise<types.Batch> =>
+      waitForBatch(
+        typeof batch === 'string' ? await this.batches.get(batch) : batch,
+        (id, reading) => this.batches.get(id, reading),
+        options,
+      ),
+    /** Each request of a batch that has ended, in any order: those with an answer first. */
+    results: (batch: types.Batch, options?: RequestOptions) =>
+      readResults([batch.output_file_id, batch.error_file_id], (id) => this.files.content(id, options)),
   };
 
   readonly webhooks = {
@@ -190,6 +259,18 @@ export class Genway {
     'msgfmt-version': '2023-06-01',
   });
 
+  readonly audio = {
+    speech: {
+      /** The bytes of the file while it is made. */
+      create: (request: SpeechRequest, options?: RequestOptions): Promise<Bytes> =>
+        this.#http.bytes({ method: 'POST', path: '/v1/audio/speech', body: request, isText: true }, options),
+    },
+    /** The text of speech. `create` takes a path, a file, its bytes, or a stream of bytes. */
+    transcriptions: this.#listener('/v1/audio/transcriptions'),
+    /** The same in English. */
+    translations: this.#listener('/v1/audio/translations'),
+  };
+
   /** The native format. With `stream: true`, the events of the answer. */
   generate(model: string, request: GenerateBody, options: RequestOptions & { stream: true }): Promise<Events>;
   generate(
@@ -209,6 +290,11 @@ export class Genway {
     return this.#http.events({ ...call, path: `${path}:streamGenerateContent`, query }, options);
   }
 
+  /** Ranks documents by a query, best first. */
+  rerank(request: RerankRequest, options?: RequestOptions): Promise<types.RerankResponse> {
+    return this.#http.json({ method: 'POST', path: '/v1/rerank', body: request, isText: true }, options);
+  }
+
   #text<Answer>(path: string, headers: Readonly<Record<string, string>> = {}) {
     // Fields are set before the constructor has run.
     const http = (): Http => this.#http;
@@ -218,6 +304,29 @@ export class Genway {
       const call = { method: 'POST', path, body, isText: true } as const;
       const all = { ...options, headers: { ...headers, ...options?.headers } };
       return body['stream'] === true ? http().events(call, all) : http().json<Answer>(call, all);
+    }
+    return { create };
+  }
+
+  #listener(path: string) {
+    const http = (): Http => this.#http;
+    type Request = TranscriptRequest & { readonly stream?: false };
+    function create(file: Uploadable, request: Request & TextFormat, options?: RequestOptions): Promise<string>;
+    function create(
+      file: Uploadable,
+      request: TranscriptRequest & { readonly stream: true },
+      options?: RequestOptions,
+    ): Promise<Events>;
+    function create(file: Uploadable, request: Request, options?: RequestOptions): Promise<Transcript>;
+    async function create(
+      file: Uploadable,
+      { name, ...fields }: TranscriptRequest,
+      options?: RequestOptions,
+    ): Promise<Events | string | Transcript> {
+      const call = { method: 'POST', path, isText: true, ...(await uploadOf(file, name, fields)) } as const;
+      if (fields['stream'] === true) return http().events(call, options);
+      const isText = ['text', 'srt', 'vtt'].some((format) => format === fields['response_format']);
+      return isText ? http().text(call, options) : http().json<Transcript>(call, options);
     }
     return { create };
   }

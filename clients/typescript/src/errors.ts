@@ -1,5 +1,5 @@
 /** The errors of the client. Every one of them is a {@link GenwayError}. */
-import type { Task } from './types.ts';
+import type { Batch, Task } from './types.ts';
 
 export class GenwayError extends Error {
   override get name(): string {
@@ -115,12 +115,12 @@ export class TaskFailedError extends GenwayError {
   }
 }
 
-/** A task was not final in time. The task goes on: wait for it again with `tasks.wait`. */
+/** A task or batch was not final in time. It goes on: wait for it again with `tasks.wait` or `batches.wait`. */
 export class WaitTimeoutError extends GenwayError {
   /** As it was last seen. */
-  readonly task: Task;
+  readonly task: Task | Batch;
 
-  constructor(task: Task) {
+  constructor(task: Task | Batch) {
     super(`${task.id} is still ${task.status}. Wait for it again, or read it later.`);
     this.task = task;
   }

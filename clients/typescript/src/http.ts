@@ -1,5 +1,6 @@
 /** Requests with retries. */
 import { APIConnectionError, APIError, errorOf, GenwayError, reportedIn } from './errors.ts';
+import { type Bytes, readBytes } from './bytes.ts';
 import { type Events, readEvents } from './events.ts';
 import { Limits, MAX_TIMER_MS } from './limits.ts';
 
@@ -80,6 +81,19 @@ export class Http {
       } catch (cause) {
         throw new APIConnectionError('The answer is not JSON: something other than Genway answered.', { cause });
       }
+    });
+  }
+
+  /** The answer as a text. @throws as `json` */
+  text(call: Call, options?: RequestOptions): Promise<string> {
+    return this.#send(call, options, (response) => response.text());
+  }
+
+  /** The bytes of the answer while they arrive. @throws as `json` */
+  bytes(call: Call, options?: RequestOptions): Promise<Bytes> {
+    return this.#send(call, options, (response, limits) => {
+      limits.startStream();
+      return Promise.resolve(readBytes(response, limits));
     });
   }
 

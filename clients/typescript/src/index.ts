@@ -1,3 +1,5 @@
+export type { Bytes } from './bytes.ts';
+export type { BatchResult, BatchWaitOptions, CreatedBatch } from './batches.ts';
 export * from './client.ts';
 export * from './errors.ts';
 export type { ClientOptions, RequestOptions } from './http.ts';

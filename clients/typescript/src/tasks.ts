@@ -1,6 +1,7 @@
 /** Waiting for tasks. */
-import { APIConnectionError, APIError, TaskFailedError, WaitTimeoutError } from './errors.ts';
-import { pause, type RequestOptions } from './http.ts';
+import { TaskFailedError, WaitTimeoutError } from './errors.ts';
+import type { RequestOptions } from './http.ts';
+import { poll } from './poll.ts';
 import type { Task } from './types.ts';
 
 export interface WaitOptions {
@@ -15,8 +16,6 @@ export interface WaitOptions {
 
 const HOUR_MS = 3_600_000;
 const POLL_SECONDS = 5;
-const MIN_READ_MS = 1_000;
-const MAX_READ_MS = 60_000;
 
 /**
  * Resolves with the task once it has succeeded. Goes on while the API cannot be reached, because the task does.
@@ -28,27 +27,17 @@ export async function waitFor(
   read: (id: string, options: RequestOptions) => Promise<Task>,
   { onProgress, timeoutMs = HOUR_MS, pollMs, signal }: WaitOptions = {},
 ): Promise<Task> {
-  const untilMs = Date.now() + timeoutMs;
-  for (let latest = task; ;) {
-    onProgress?.(latest);
-    if (latest.status === 'succeeded') return latest;
-    if (latest.status === 'failed') throw new TaskFailedError(latest);
-    const leftMs = untilMs - Date.now();
-    if (leftMs <= 0) throw new WaitTimeoutError(latest);
-    await pause(Math.min(pollMs ?? (latest.poll_after_seconds ?? POLL_SECONDS) * 1000, leftMs), signal);
-    // This loop is the retry.
-    const reading = {
-      timeoutMs: Math.min(Math.max(untilMs - Date.now(), MIN_READ_MS), MAX_READ_MS),
-      maxRetries: 0,
-      ...(signal && { signal }),
-    };
-    latest = await read(latest.id, reading).catch((error: unknown) => {
-      signal?.throwIfAborted();
-      const isPassing = error instanceof APIConnectionError || (error instanceof APIError && error.isRetryable);
-      if (isPassing) return latest;
-      throw error;
-    });
-  }
+  return poll(task, (reading) => read(task.id, reading), {
+    timeoutMs,
+    pollMs: (latest) => pollMs ?? (latest.poll_after_seconds ?? POLL_SECONDS) * 1000,
+    hasEnded: (latest) => {
+      if (latest.status === 'failed') throw new TaskFailedError(latest);
+      return latest.status === 'succeeded';
+    },
+    timedOut: (latest) => new WaitTimeoutError(latest),
+    ...(onProgress && { onProgress }),
+    signal,
+  });
 }
 
 /** A task that is being created. `await` gives the task as it was created, `wait()` the task with its result. */

@@ -50,6 +50,8 @@ export type Task = {
   };
   /** The id of the create request. Quote the id to support */
   request_id: string;
+  /** The batch whose line created the task. Absent for a direct create */
+  batch_id?: string;
   /** The end user. Absent if the create call names none, or the name is erased */
   end_user?: string;
   /** Null unless failed */
@@ -82,21 +84,99 @@ export type TaskOutput = {
   r2_url: string | null;
 };
 
+export type Batch = {
+  id: string;
+  object: 'batch';
+  endpoint:
+    | '/v1/chat/completions'
+    | '/v1/responses'
+    | '/v1/messages'
+    | '/v1/embeddings'
+    | '/v1/videos/tasks'
+    | '/v1/images/tasks';
+  errors: {
+    object: 'list';
+    data: {
+      code: string;
+      message: string;
+      /** The number of the line, from 1. Null for an error of the whole file */
+      line: number | null;
+      /** The field of the line */
+      param: string | null;
+    }[];
+  } | null;
+  input_file_id: string;
+  completion_window: string;
+  status: 'validating' | 'failed' | 'in_progress' | 'finalizing' | 'completed' | 'expired' | 'cancelling' | 'cancelled';
+  /** The file with the answers. Null before the end */
+  output_file_id: string | null;
+  /** The file with the requests that have no answer. Null before the end */
+  error_file_id: string | null;
+  /** When the batch was created, in Unix seconds */
+  created_at: number;
+  /** When the requests started, in Unix seconds */
+  in_progress_at: number | null;
+  /** When requests stop to start, in Unix seconds */
+  expires_at: number;
+  /** When the last request ended, in Unix seconds */
+  finalizing_at: number | null;
+  /** When the batch became `completed`, in Unix seconds */
+  completed_at: number | null;
+  /** When the batch became `failed`, in Unix seconds */
+  failed_at: number | null;
+  /** When the batch became `expired`, in Unix seconds */
+  expired_at: number | null;
+  /** When the batch was asked to stop, in Unix seconds */
+  cancelling_at: number | null;
+  /** When the batch became `cancelled`, in Unix seconds */
+  cancelled_at: number | null;
+  request_counts: {
+    total: number;
+    /** The requests with an answer */
+    completed: number;
+    /** The requests without an answer, including those that never ran */
+    failed: number;
+  };
+  /** The error code for which no request starts, such as `insufficient_credits`; `processing_unavailable` while the operator pauses the batch. The batch goes on by itself */
+  paused_reason: string | null;
+  metadata: Record<string, string> | null;
+};
+
+export type CreateBatch = {
+  /** A file that was uploaded with the purpose `batch` */
+  input_file_id: string;
+  /** The endpoint of all requests in the file */
+  endpoint:
+    | '/v1/chat/completions'
+    | '/v1/responses'
+    | '/v1/messages'
+    | '/v1/embeddings'
+    | '/v1/videos/tasks'
+    | '/v1/images/tasks';
+  /** How long requests may start */
+  completion_window: '24h';
+  /** Your own keys and values */
+  metadata?: {} | null;
+};
+
 export type UploadedFile = {
   id: string;
   object: 'file';
-  /** The link to pass in media requests */
+  /** The link to pass in media requests. Of a batch’s file, the address of its content, which needs a key */
   url: string;
   /** The type, detected from the content */
   mime_type: string;
   bytes: number;
+  /** The use of the file: media tasks, the input or the output of a batch */
+  purpose: 'user_data' | 'batch' | 'batch_output';
+  status: 'processed';
   /** When the file was uploaded, in Unix seconds */
   created_at: number;
   /** The client’s file name */
   filename: string | null;
-  /** When a task first used the file, in Unix seconds. Null if none has */
+  /** When a task or batch first used the file, in Unix seconds. Null if none has */
   used_at: number | null;
-  /** When the unused file is deleted, in Unix seconds. Null if a task has used it */
+  /** When the file is deleted: 30 days after its creation for a batch’s file, in Unix seconds. Null for a file that a task has used */
   expires_at: number | null;
 };
 
@@ -211,18 +291,21 @@ export type TextModel = {
   unavailable_reason?: 'not_allowed' | 'top_up_required' | 'disabled' | 'no_route';
   kind: 'text';
   family: string;
-  /** The formats that serve the model. `embeddings` for an embedding model */
+  /** The formats that serve the model. `embeddings` or `rerank` for a model with this kind of request only */
   formats: (
     | 'chat-completions'
     | 'responses'
     | 'messages'
     | 'generate-content'
     | 'embeddings'
+    | 'rerank'
     | 'speech'
     | 'transcriptions'
     | 'translations'
     | 'realtime'
   )[];
+  /** What answers may have. Absent for models of embeddings, of voice and of realtime sessions */
+  output_modalities?: ('text' | 'audio')[];
   /** Whether the model may reason before the answer */
   reasoning: boolean;
   /** Whether tokens are free of charge */
@@ -255,6 +338,10 @@ export type TextModel = {
     character?: number;
     /** The price of a second of spoken or transcribed audio, in USD. Absent if it is free */
     audio_second?: number;
+    /** The price of a search of the web, in USD. Absent if the model offers none */
+    web_search?: number;
+    /** The price of a search that ranks up to 100 documents, in USD. Absent if it is free */
+    search_unit?: number;
     tiers: {
       /** The threshold in input tokens */
       threshold_tokens: number;
@@ -350,6 +437,10 @@ export type DailyUsage = {
   characters: number;
   /** The seconds of audio that were spoken or transcribed, each request rounded up */
   audio_seconds: number;
+  /** The searches of the web that answers needed */
+  web_searches: number;
+  /** The searches by which documents were ranked */
+  search_units: number;
   /** The length of the videos, in seconds */
   billable_duration_seconds: number;
   /** The amount charged, in USD */
@@ -385,6 +476,10 @@ export type EndUserUsage = {
   characters: number;
   /** The seconds of audio that were spoken or transcribed, each request rounded up */
   audio_seconds: number;
+  /** The searches of the web that answers needed */
+  web_searches: number;
+  /** The searches by which documents were ranked */
+  search_units: number;
   /** The amount charged, in USD */
   charged_usd: number;
 };
@@ -432,14 +527,20 @@ export type TextRequest = {
   characters: number;
   /** The seconds of audio that were spoken or transcribed, rounded up */
   audio_seconds: number;
+  /** The searches of the web that the answer needed */
+  web_searches: number;
+  /** The searches by which documents were ranked */
+  search_units: number;
   /** The reasoning tokens. Null if the upstream does not report them */
   reasoning_tokens: number | null;
   /** The end user. Null if the request names none, or the name is erased */
   end_user: string | null;
+  /** The batch that the request belongs to. Null for a direct request */
+  batch_id: string | null;
   /** Whether Genway counted the tokens, because the upstream did not */
   estimated: boolean;
   price_modifiers: {
-    kind: 'tier' | 'peak';
+    kind: 'tier' | 'peak' | 'batch';
     /** The factor that multiplied every rate */
     factor: string;
   }[];
@@ -459,7 +560,17 @@ export type Webhook = {
   url: string;
   /** A label for your own use */
   description: string | null;
-  events: ('task.succeeded' | 'task.failed' | 'task.late_result' | 'account.balance_low')[];
+  events: (
+    | 'task.succeeded'
+    | 'task.failed'
+    | 'task.late_result'
+    | 'account.balance_low'
+    | 'batch.completed'
+    | 'batch.failed'
+    | 'batch.expired'
+    | 'batch.cancelled'
+    | 'batch.paused'
+  )[];
   /** The secret that signs deliveries. Shown only when created or replaced */
   secret?: string;
   /** Whether events are sent */
@@ -482,7 +593,17 @@ export type CreateWebhook = {
   /** A label for your own use */
   description?: string | null;
   /** The events to deliver. By default, `task.succeeded` and `task.failed` */
-  events?: ('task.succeeded' | 'task.failed' | 'task.late_result' | 'account.balance_low')[];
+  events?: (
+    | 'task.succeeded'
+    | 'task.failed'
+    | 'task.late_result'
+    | 'account.balance_low'
+    | 'batch.completed'
+    | 'batch.failed'
+    | 'batch.expired'
+    | 'batch.cancelled'
+    | 'batch.paused'
+  )[];
 };
 
 export type UpdateWebhook = {
@@ -491,7 +612,17 @@ export type UpdateWebhook = {
   /** A label for your own use */
   description?: string | null;
   /** The events to deliver. By default, `task.succeeded` and `task.failed` */
-  events?: ('task.succeeded' | 'task.failed' | 'task.late_result' | 'account.balance_low')[];
+  events?: (
+    | 'task.succeeded'
+    | 'task.failed'
+    | 'task.late_result'
+    | 'account.balance_low'
+    | 'batch.completed'
+    | 'batch.failed'
+    | 'batch.expired'
+    | 'batch.cancelled'
+    | 'batch.paused'
+  )[];
   /** False stops deliveries; true resumes them and clears past failures */
   enabled?: boolean;
 };
@@ -641,6 +772,16 @@ export type ChatCompletion = {
       content: string | null;
       /** The reasoning of the model, billed as output */
       reasoning_content?: string;
+      /** The audio. Only if the request asks for audio */
+      audio?: {
+        /** The name by which later requests refer to the audio */
+        id: string;
+        /** Base64, in the requested format */
+        data: string;
+        transcript: string;
+        /** When the model forgets the name, in Unix seconds */
+        expires_at: number;
+      };
       tool_calls?: {
         id: string;
         type: 'function';
@@ -669,9 +810,11 @@ export type ChatCompletion = {
     prompt_tokens_details?: {
       cached_tokens?: number;
       cache_write_tokens?: number;
+      audio_tokens?: number;
     };
     completion_tokens_details?: {
-      reasoning_tokens: number;
+      reasoning_tokens?: number;
+      audio_tokens?: number;
     };
   };
 };
@@ -720,6 +863,15 @@ export type ResponsesResponse = {
         /** The arguments as JSON */
         arguments: string;
       }
+    | {
+        type: 'web_search_call';
+        id: string;
+        status: string;
+        action?: {
+          type: 'search';
+          query?: string;
+        };
+      }
   )[];
   usage: {
     input_tokens: number;
@@ -760,6 +912,27 @@ export type Message = {
         name: string;
         input: Record<string, unknown>;
       }
+    | {
+        type: 'server_tool_use';
+        id: string;
+        name: 'web_search';
+        input: Record<string, unknown>;
+      }
+    | {
+        type: 'web_search_tool_result';
+        tool_use_id: string;
+        content:
+          | {
+              type: 'web_search_result';
+              url: string;
+              title: string;
+              encrypted_content: string;
+            }[]
+          | {
+              type: 'web_search_tool_result_error';
+              error_code: string;
+            };
+      }
   )[];
   stop_reason: 'end_turn' | 'max_tokens' | 'stop_sequence' | 'tool_use';
   /** The stop sequence that ended the answer. Null if none did */
@@ -778,6 +951,10 @@ export type Message = {
     output_tokens_details?: {
       thinking_tokens: number;
     };
+    /** The searches of the web */
+    server_tool_use?: {
+      web_search_requests: number;
+    };
   };
 };
 
@@ -789,6 +966,13 @@ export type GenerateContentResponse = {
       parts?: (
         | {
             text: string;
+          }
+        | {
+            inlineData: {
+              mimeType: string;
+              /** Base64 */
+              data: string;
+            };
           }
         | {
             functionCall: {
@@ -809,8 +993,37 @@ export type GenerateContentResponse = {
     cachedContentTokenCount?: number;
     thoughtsTokenCount?: number;
     totalTokenCount: number;
+    promptTokensDetails?: {
+      modality: 'TEXT' | 'AUDIO';
+      tokenCount: number;
+    }[];
+    candidatesTokensDetails?: {
+      modality: 'TEXT' | 'AUDIO';
+      tokenCount: number;
+    }[];
     candidatesTokenCount?: number;
   };
   modelVersion: string;
   responseId: string;
+};
+
+export type RerankResponse = {
+  object: 'list';
+  model: string;
+  results: {
+    /** The position among the documents */
+    index: number;
+    relevance_score: number;
+    document?: {
+      text: string;
+    };
+  }[];
+  meta?: {
+    billed_units: {
+      search_units: number;
+    };
+  };
+  usage?: {
+    total_tokens: number;
+  };
 };

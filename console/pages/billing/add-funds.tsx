@@ -5,7 +5,7 @@ import { hasMemberPermission } from '../../../domain/roles.ts';
 import type { AutoTopUp } from '../../../db/queries/auto-top-ups.ts';
 import { AUTO_TOP_UP } from '../../../domain/policy.ts';
 import { Badge, Card, Field, Form, FormButton, usd } from '../../html/components.tsx';
-import { useTexts } from '../../html/page-context.ts';
+import { usePage, useTexts } from '../../html/page-context.ts';
 
 /** Renders nothing for members who may not pay, or if no payment provider is configured. */
 export function AddFunds({
@@ -20,13 +20,22 @@ export function AddFunds({
   /** Whether to show the form with the amount here, in place of a link to the billing page. */
   readonly withForm?: boolean;
 }) {
-  const { billing: messages } = useTexts();
+  const { site, texts } = usePage();
+  const { billing: messages } = texts;
+  const { bonuses } = site.payments;
   if (!hasMemberPermission(role, 'pay')) return null;
   const billing = `/console/accounts/${accountId}/billing`;
   if (checkout !== null && withForm) {
     return (
       <Form action={`${billing}/checkout`} class="row" submit={messages.addFunds}>
-        <Field name="amount_usd" inputMode="decimal" required />
+        <Field
+          name="amount_usd"
+          inputMode="decimal"
+          required
+          {...(bonuses.length > 0 && {
+            hint: bonuses.map(({ fromUsd, percent, days }) => messages.bonus(fromUsd, percent, days)).join(' '),
+          })}
+        />
       </Form>
     );
   }

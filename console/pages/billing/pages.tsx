@@ -2,8 +2,11 @@
 import type { Child } from 'hono/jsx';
 import { CREDITED_TOP_UP } from '../../../services/resources/credit.ts';
 import { updateBalanceSchema } from '../../../services/input/balance.ts';
+import { redeemSchema } from '../../../services/input/gift-codes.ts';
 import { confirmAutoTopUp, openAutoTopUp } from '../../../services/money/auto-top-ups.ts';
+import { redeemGiftCode } from '../../../services/money/gift-codes.ts';
 import { findCheckoutUrl, openCheckout } from '../../../services/money/checkout.ts';
+import { openPlanPayments } from '../../../services/money/plans.ts';
 import { existingAccount } from '../../../services/people/existing-account.ts';
 import type { ApiServices } from '../../../api/services.ts';
 import { createValidator } from '../../../services/input/validation.ts';
@@ -12,12 +15,13 @@ import { listBalanceEntries } from '../../../db/queries/balance-entries.ts';
 import { listDocuments } from '../../../db/queries/billing-documents.ts';
 import { type CreditedTopUp, listTopUps } from '../../../db/queries/credits.ts';
 import { deleteAutoTopUp, findAutoTopUp } from '../../../db/queries/auto-top-ups.ts';
+import { findAccountPlan } from '../../../db/queries/plans.ts';
 import { setLowBalance } from '../../../db/queries/low-balances.ts';
 import { sumPromoCredit } from '../../../db/queries/promo-grants.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { formatDollars, formatUsd, parseUsd, type PicoUsd } from '../../../domain/money.ts';
 import { CHECKOUT } from '../../../domain/policy.ts';
-import { Card, ExactMoney, Facts, Field, Form, Headline, Pages } from '../../html/components.tsx';
+import { Card, ExactMoney, Facts, Field, Form, Headline, InOtherCurrency, Pages } from '../../html/components.tsx';
 import { monthName } from '../../html/months.ts';
 import { ResourceTable } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
@@ -29,6 +33,7 @@ import { saveAccountIfUnchanged } from '../save-account.ts';
 import { AddFunds, AutomaticTopUp } from './add-funds.tsx';
 import { Entries, ledgerPages, pagesOfMember } from './ledger.tsx';
 import { changeBillingDetails, documentPages, DocumentsCard } from './documents.tsx';
+import { choosePlanBy, endPlanBy, PlanCard } from './plan.tsx';
 import { statementPages } from './statements.tsx';
 import { useTexts } from '../../html/page-context.ts';
 
@@ -73,13 +78,20 @@ export const billingPages = [
     }),
   ),
   page.form('/details', 'pay', changeBillingDetails),
+  page.form('/codes', 'pay', redeem, (_visit, amount) => `redeemed:${amount}`),
   page.form(
     '/checkout',
     'pay',
     (visit, services) => {
-      const { account, texts } = visit;
-      const payment = { accountId: account.accountId, amount: paidAmount(visit), description: texts.billing.credit };
-      return openCheckout(services, payment).catch((error: unknown) => refuseOutage(error, visit));
+      const { account, site, texts } = visit;
+      const { methods } = site.payments;
+      const order = {
+        accountId: account.accountId,
+        amount: paidAmount(visit),
+        description: texts.billing.credit,
+        methods,
+      };
+      return openCheckout(services, order).catch((error: unknown) => refuseOutage(error, visit));
     },
     checkoutPath,
   ),
@@ -94,6 +106,20 @@ export const billingPages = [
     },
     checkoutPath,
   ),
+  page.form(
+    '/plan',
+    'pay',
+    (visit, services) => choosePlanBy(visit, services).catch((error: unknown) => refuseOutage(error, visit)),
+    (visit, id) => (id === null ? 'saved' : checkoutPath(visit, id)),
+  ),
+  page.form('/plan/end', 'pay', (visit, services) =>
+    endPlanBy(visit, services).catch((error: unknown) => refuseOutage(error, visit)),
+  ),
+  member.page('/accounts/{account_id}/billing/plan/payments', 'pay', async (visit, services) => {
+    const { accountId } = visit.account;
+    const url = await openPlanPayments(services, accountId);
+    return url === null ? { kind: 'redirect', path: `/accounts/${accountId}/billing` } : { kind: 'leave', url };
+  }),
   member.page('/accounts/{account_id}/billing/automatic/{checkout_id}', 'pay', async (visit, services) => {
     const { accountId } = visit.account;
     await confirmAutoTopUp(services, accountId, visit.params['checkout_id'] ?? '');
@@ -115,6 +141,21 @@ export const billingPages = [
   ...ledgerPages,
 ];
 
+/** @returns the amount @throws FormError if no code can be redeemed now; ServiceError `not_found` for a wrong code */
+async function redeem({ account, user, form, ip, texts }: MemberVisit, { database }: ApiServices): Promise<PicoUsd> {
+  const { accountId, isSuspended } = account;
+  const { giftCodes: messages } = texts;
+  if (isSuspended) throw new FormError(messages.suspended, { code: 'forbidden' });
+  const { code } = readCode({ code: form.text('code') });
+  const redeemer = { accountId, userId: user.id, ip };
+  const { amount } = await redeemGiftCode(database, code, redeemer).catch((error: unknown) => {
+    if (!(error instanceof ServiceError)) throw error;
+    if (error.code === 'rate_limit_exceeded') throw new FormError(messages.tooMany, { code: error.code });
+    throw error.code === 'forbidden' ? new FormError(messages.onlyOne, { code: error.code }) : error;
+  });
+  return amount;
+}
+
 /** @throws FormError if the payment provider is unavailable, and any other error unchanged */
 function refuseOutage(error: unknown, { texts }: MemberVisit): never {
   const isUnavailable = error instanceof ServiceError && error.code === 'processing_unavailable';
@@ -126,9 +167,10 @@ function checkoutPath({ account }: MemberVisit, id: string): string {
 }
 
 /** @throws FormError unless the field is an amount in whole cents within the limits of a payment */
-function paidAmount({ form, texts }: MemberVisit, field = 'amount_usd'): PicoUsd {
+function paidAmount({ form, site, texts }: MemberVisit, field: 'amount_usd' | 'threshold_usd' = 'amount_usd'): PicoUsd {
   const sent = form.text(field);
-  const { minUsd, maxUsd } = CHECKOUT;
+  const { maxUsd } = CHECKOUT;
+  const minUsd = field === 'amount_usd' ? site.payments.minUsd : CHECKOUT.minUsd;
   const usd = /^\d{1,6}(\.\d{1,2})?$/.test(sent) ? Number(sent) : 0;
   if (usd < minUsd || usd > maxUsd) {
     throw new FormError(texts.billing.amountBetween(minUsd, maxUsd), { field });
@@ -141,6 +183,7 @@ function lowBalanceFields({ lowBalance }: Account): StoredFields {
 }
 
 const readThreshold = createValidator(updateBalanceSchema);
+const readCode = createValidator(redeemSchema);
 
 async function showOverview(visit: MemberVisit, services: ApiServices): Promise<PageResult> {
   const { account, texts } = visit;
@@ -149,7 +192,7 @@ async function showOverview(visit: MemberVisit, services: ApiServices): Promise<
   const { topUpUrl, checkout } = services.money;
   const { billing: messages } = texts;
   const path = `/console/accounts/${accountId}/billing`;
-  const [found, promo, months, topUps, entries, automatic, documents] = await Promise.all([
+  const [found, promo, months, topUps, entries, automatic, documents, plan] = await Promise.all([
     existingAccount(database, accountId),
     sumPromoCredit(database, accountId),
     listOwnMonths(visit, services),
@@ -157,6 +200,7 @@ async function showOverview(visit: MemberVisit, services: ApiServices): Promise<
     listBalanceEntries(reports, { accountId, limit: LATEST }),
     findAutoTopUp(database, accountId),
     listDocuments(database, { accountId, limit: LATEST }),
+    findAccountPlan(database, accountId),
   ]);
   return showPage(
     texts.titles.billing,
@@ -167,10 +211,16 @@ async function showOverview(visit: MemberVisit, services: ApiServices): Promise<
         <Field name="low_balance_usd" hint={messages.lowBalanceHint} inputMode="decimal" />
       </Form>
     </Balance>,
+    checkout === null ? null : <PlanCard plan={plan} site={services.site} path={path} />,
     <div class="grid">
       <Card title={messages.topUps} wide>
         <TopUps topUps={topUps} />
         {topUps.length < LATEST ? null : <a href={`${path}/top-ups`}>{messages.allTopUps}</a>}
+      </Card>
+      <Card title={texts.giftCodes.own}>
+        <Form action={`${path}/codes`} submit={texts.giftCodes.redeem} look="quiet">
+          <Field name="code" hint={texts.giftCodes.ownHint} autocomplete="off" required />
+        </Form>
       </Card>
       {checkout === null ? null : <AutomaticTopUp accountId={accountId} agreed={automatic} />}
       <Card title={messages.statements}>
@@ -202,6 +252,7 @@ function Balance({
     <div class="grid">
       <Card title={common.balance}>
         <Headline amount={fundedAvailable + signupAvailable} />
+        <InOtherCurrency amount={fundedAvailable + signupAvailable} />
         {children}
       </Card>
       <Card title={messages.parts}>

@@ -1,22 +1,22 @@
 /** The end users of an account, for its members and for operators: their usage and budgets. */
-import { toBudget } from '../../../services/input/end-user-budget.ts';
+import { toBudget } from '../../../services/input/budgets.ts';
 import { END_USER_BUDGET } from '../../../services/resources/admin.ts';
 import { endUserBudgetSchema } from '../../../services/input/admin.ts';
 import { END_USER_USAGE } from '../../../services/resources/usage.ts';
-import { setBudget } from '../../../services/money/end-user-budgets.ts';
+import { setBudget } from '../../../services/money/budgets.ts';
 import { existingAccount } from '../../../services/people/existing-account.ts';
 import type { ApiServices } from '../../../api/services.ts';
 import { createValidator } from '../../../services/input/validation.ts';
 import { deleteEndUserBudget, type StoredBudget, listEndUserBudgets } from '../../../db/queries/end-user-budgets.ts';
 import { sumEndUserUsage } from '../../../db/queries/end-user-usage.ts';
-import { renewalOf } from '../../../domain/api-key.ts';
 import { exportFile } from '../../export.ts';
-import { Card, Choice, Field, Form, FormButton, Money, WithNote, Time, usd } from '../../html/components.tsx';
+import { Card, Choice, Field, Form } from '../../html/components.tsx';
 import { DayFilters, Downloads, FieldFilter, Filters } from '../../html/filters.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { TableCard } from '../../html/resource-table.tsx';
 import { type ListPage, readListPage } from '../../list-page.ts';
 import { forMembersAndStaff, hasPermissionHere, type PageResult, showPage, type UserVisit } from '../../page.ts';
+import { useBudgetColumns } from '../budget-columns.tsx';
 import { type NamedPeriod, readPeriod } from '../usage/period.ts';
 
 /** The permissions to change budgets. */
@@ -123,7 +123,8 @@ interface BudgetTableProps {
 }
 
 function BudgetTable({ page: { entries, next }, path, mayChange }: BudgetTableProps) {
-  const { endUsers: messages, keys, fields, common, values } = useTexts();
+  const { endUsers: messages, fields } = useTexts();
+  const budgetColumns = useBudgetColumns({ entries, path, mayChange: () => mayChange, messages });
   return (
     <TableCard
       next={next}
@@ -131,32 +132,7 @@ function BudgetTable({ page: { entries, next }, path, mayChange }: BudgetTablePr
       of={END_USER_BUDGET}
       rows={entries}
       none={messages.noBudgets}
-      columns={[
-        [fields.end_user, Name],
-        [
-          keys.used,
-          ({ usedOfLimit, usageLimit, limitPeriod }) => (
-            <WithNote note={keys.renewal(values.limit_period[limitPeriod])}>
-              <Money amount={usedOfLimit} /> {keys.ofLimit(usd(usageLimit))}
-            </WithNote>
-          ),
-          'number',
-        ],
-        [messages.renewsAt, ({ limitPeriod }) => <Time at={renewalOf(limitPeriod, new Date())} />],
-        mayChange
-          ? [
-              common.delete,
-              ({ id }) => (
-                <FormButton
-                  action={`${path}/${id}/delete`}
-                  label={common.delete}
-                  look="danger"
-                  question={messages.delete}
-                />
-              ),
-            ]
-          : null,
-      ]}
+      columns={[[fields.end_user, Name], ...budgetColumns]}
     >
       <Filters hasViews={false} keeps={['from', 'to']}>
         <FieldFilter name="end_user" />

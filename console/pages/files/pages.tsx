@@ -31,7 +31,8 @@ export const filePages = [
 ];
 
 async function uploadOf({ account, params }: MemberVisit, { database }: ApiServices): Promise<Upload> {
-  return requireFound(await findUpload(database, account.accountId, params['file_id'] ?? ''));
+  const upload = await findUpload(database, account.accountId, params['file_id'] ?? '');
+  return requireFound(upload?.purpose === 'user_data' ? upload : null);
 }
 
 async function showFiles(visit: MemberVisit, services: ApiServices): Promise<PageResult> {
@@ -39,7 +40,7 @@ async function showFiles(visit: MemberVisit, services: ApiServices): Promise<Pag
   const { entries: uploads, next } = await readListPage(
     query,
     'file',
-    (slice) => listUploads(services.database, { accountId: account.accountId, ...slice }),
+    (slice) => listUploads(services.database, { accountId: account.accountId, purpose: 'user_data', ...slice }),
     PAGE_SIZE,
   );
   return showPage(

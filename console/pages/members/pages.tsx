@@ -15,6 +15,7 @@ import { isEmailAddress } from '../../../domain/email-address.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested } from '../../../domain/resource/resource.ts';
+import { MAIL_OUTCOMES } from '../../../domain/mail.ts';
 import { MEMBER_ROLES, type MemberRole } from '../../../domain/roles.ts';
 import { FormError } from '../../form-problem.ts';
 import { Badge, ButtonLink, Card, Choice, Copyable, Field, Form, FormButton } from '../../html/components.tsx';
@@ -181,7 +182,7 @@ const INVITATION = nested<Invitation>({
   email: field.text('email'),
   role: field.oneOf(MEMBER_ROLES)('role'),
   expires_at: field.isoTime('expiresAt'),
-  mail: field.oneOf(['ordered', 'sent', 'failed']).orNull('mail'),
+  mail: field.oneOf(MAIL_OUTCOMES).orNull('mail'),
 });
 
 async function Invitations({ visit, database }: { visit: MemberVisit; database: ApiServices['database'] }) {

@@ -11,7 +11,7 @@ import { TableCard } from '../../html/resource-table.tsx';
 import { InlinePrices } from '../../html/terms.tsx';
 import { member, showPage } from '../../page.ts';
 import { findOwnPriceList } from '../own-account.ts';
-import { modelsByKind, type PlaygroundKind } from '../playground/models.ts';
+import { MODEL_KINDS, modelsByKind, type PlaygroundKind } from '../playground/models.ts';
 
 interface PricedModel {
   readonly id: string;
@@ -19,9 +19,7 @@ interface PricedModel {
   readonly prices: Terms;
 }
 
-const KINDS: readonly PlaygroundKind[] = ['video', 'image', 'text'];
-
-const PRICED_MODEL = nested<PricedModel>({ id: field.text('id'), kind: field.oneOf(KINDS)('kind') });
+const PRICED_MODEL = nested<PricedModel>({ id: field.text('id'), kind: field.oneOf(MODEL_KINDS)('kind') });
 
 export const modelPages = [
   member.page('/accounts/{account_id}/models', 'see', async (visit, services) => {
@@ -40,7 +38,7 @@ export const modelPages = [
       titles.models,
       <Filters>
         <FieldFilter name="model" label={messages.part} />
-        <ChoiceFilter name="kind" all={messages.allKinds} values={KINDS} />
+        <ChoiceFilter name="kind" all={messages.allKinds} values={MODEL_KINDS} />
       </Filters>,
       <p class="soft">{messages.units}</p>,
       <ApiReference tag="Models" />,

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { assertAllowedAddress } from '../../../services/people/allowed-address.ts';
 import { createApiKey } from '../../../services/people/create-key.ts';
 import { existingAccount } from '../../../services/people/existing-account.ts';
@@ -5,9 +6,14 @@ import type { Database } from '../../../db/database.ts';
 import { type ApiKey, type Caller, listApiKeys } from '../../../db/queries/api-keys.ts';
 import { findPlannedVersions } from '../../../db/queries/price-lists.ts';
 import { listTasksOfKey } from '../../../db/queries/tasks.ts';
+import { findTextUsageOfRequest, type TextUsage } from '../../../db/queries/usage.ts';
+import { isId } from '../../../domain/ids.ts';
 import type { Task } from '../../../domain/task.ts';
 import type { ApiServices } from '../../../api/services.ts';
 import { assertUsable } from '../../../domain/api-key.ts';
+import { errorHeaders, presentError } from '../../../domain/error-envelope.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+import { problemMessage } from '../../form-problem.ts';
 import type { MemberVisit } from '../../page.ts';
 
 /** The key of the console's calls, since usage and limits belong to keys. Its secret is never shown. */
@@ -23,8 +29,42 @@ const KEY_NAME = 'Console';
 export async function consoleCaller(visit: MemberVisit, services: ApiServices): Promise<Caller> {
   const caller = await findCaller(visit, services);
   assertUsable(caller.key, caller.account, new Date(services.clock.nowMs()));
-  assertAllowedAddress(caller.key, visit.ip, 'forbidden');
+  assertAllowedAddress(caller.key, visit, 'forbidden');
   return services.http.requestLimit.enforce(visit.context, caller);
+}
+
+/**
+ * Answers a call of a page's script with the refusal in the form of the API, and its message in the reader's language.
+ *
+ * @throws every other error
+ */
+export function sendRefusal({ context, requestId, texts }: MemberVisit, error: unknown): void {
+  if (!(error instanceof ServiceError) || error.code === 'internal_error') throw error;
+  context.status = error.status;
+  context.set(errorHeaders(error));
+  const { message, english } = problemMessage(error, texts);
+  context.body = presentError(new ServiceError(error.code, message + (english ?? '')), requestId);
+}
+
+const RECORD_ATTEMPTS = 5;
+const RECORD_PAUSE_MS = 50;
+
+/**
+ * Finds the usage of a request. Retries, because an answer ends a moment before its charge is recorded.
+ *
+ * @param requestId any text
+ */
+export async function findRecordedUsage(
+  database: Database,
+  accountId: string,
+  requestId: string,
+): Promise<TextUsage | null> {
+  if (!isId('request', requestId)) return null;
+  for (let attempt = 1; ; attempt += 1) {
+    const usage = await findTextUsageOfRequest(database, accountId, requestId);
+    if (usage || attempt === RECORD_ATTEMPTS) return usage;
+    await sleep(RECORD_PAUSE_MS);
+  }
 }
 
 const LATEST = { among: 500, limit: 4 };

@@ -32,7 +32,7 @@ async function receive(visit: MemberVisit, services: ApiServices): Promise<Uploa
   const caller = await consoleCaller(visit, services);
   const store = await uploadBody.read(visit.context.req, services);
   return store(async (file) => {
-    if (file.type.kind !== 'image') throw new FormError(visit.texts.playground.noPicture);
+    if (!file.type.mimeType.startsWith('image/')) throw new FormError(visit.texts.playground.noPicture);
     return services.tasks.uploads.store(caller, file);
   });
 }

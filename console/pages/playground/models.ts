@@ -5,6 +5,9 @@ export type PlaygroundModel = MediaModel | TextModel;
 
 export type PlaygroundKind = MediaModel['kind'] | 'text';
 
+/** In the order of lists. */
+export const MODEL_KINDS: readonly PlaygroundKind[] = ['video', 'image', 'text'];
+
 export type ModelGroups = readonly (readonly [kind: PlaygroundKind, models: readonly PlaygroundModel[]])[];
 
 /** Groups models in the catalogue's order. Omits legacy ids, and text models without the format chat-completions. */

@@ -1,35 +1,33 @@
 /** The playground: choose a model, see the price, and watch the task or read the answer. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { countAction } from '../../../services/people/account-limit.ts';
 import { answerChat, streamChat } from '../../../services/text/chat.ts';
+import { listModelsOf } from '../../../services/text/voice.ts';
 import type { CreateTaskRequest } from '../../../services/tasks/create-task.ts';
 import { priceOf, withPrices } from '../../../services/money/customer-prices.ts';
 import { acceptTask } from '../../../services/tasks/accept-task.ts';
 import type { ApiServices } from '../../../api/services.ts';
-import type { MediaModel, TextModel } from '../../../catalogue/types.ts';
-import type { Database } from '../../../db/database.ts';
-import { findTextUsageOfRequest, type TextUsage } from '../../../db/queries/usage.ts';
-import { errorHeaders, presentError } from '../../../domain/error-envelope.ts';
+import type { Catalogue, MediaModel, TextModel } from '../../../catalogue/types.ts';
+import { findTextUsageOfRequest } from '../../../db/queries/usage.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
-import { isId } from '../../../domain/ids.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import { FormError, problemMessage } from '../../form-problem.ts';
+import { FormError } from '../../form-problem.ts';
 import { Problem } from '../../html/components.tsx';
+import { useTexts } from '../../html/page-context.ts';
 import { requireFound, member, type MemberVisit, type PageResult, showPage, showPart } from '../../page.ts';
 import { findOwnTask, findOwnPriceList } from '../own-account.ts';
 import { bodyOf, formOfTask, withPrompt } from './bodies.ts';
-import { consoleCaller, listLatestTasks } from './caller.ts';
+import { consoleCaller, findRecordedUsage, listLatestTasks, sendRefusal } from './caller.ts';
 import { AnswerCard, QuestionList, contentOf, Cost, type WholeAnswer } from './chat.tsx';
 import { filePages } from './files.tsx';
 import { findPlaygroundModel, isMedia, modelsByKind, type PlaygroundModel } from './models.ts';
+import { realtimePages } from './realtime.tsx';
 import { PriceAndCalls, PriceCard, type Priced } from './price.tsx';
+import { voicePages } from './voice.tsx';
 import { LatestRuns, ModelChoice, OrderPrice, pathOf, PLACED, TaskResult, TryForm } from './view.tsx';
 
 const PATH = '/accounts/{account_id}/playground';
 /** A page sends at most one request per 600 ms while the user types. */
 const PRICES = { what: 'prices of the playground', perMinute: 200 };
-const RECORD_ATTEMPTS = 5;
-const RECORD_PAUSE_MS = 50;
 
 export const playgroundPages = [
   member.page(PATH, 'develop', async (visit, services) => {
@@ -71,10 +69,7 @@ export const playgroundPages = [
     isRepeatable: true as const,
   },
   member.page(`${PATH}/cost/{request_id}`, 'develop', async ({ account, params }, { database }) => {
-    const { request_id: requestId = '' } = params;
-    const usage = requireFound(
-      isId('request', requestId) ? await findRecorded(database, account.accountId, requestId) : null,
-    );
+    const usage = requireFound(await findRecordedUsage(database, account.accountId, params['request_id'] ?? ''));
     return showPart(<Cost usage={usage} />);
   }),
   member.page(`${PATH}/tasks/{task_id}`, 'develop', async (visit, services) => {
@@ -83,21 +78,14 @@ export const playgroundPages = [
     return isShown ? showPart('', 204) : showPart(<TaskResult task={task} />);
   }),
   ...filePages,
+  ...realtimePages,
+  ...voicePages,
 ];
 
 /** Renders the refused form in its own place, not in the place of the result, which may belong to an earlier task. */
 function showFormAgain(visit: MemberVisit, model: PlaygroundModel): PageResult {
   visit.context.set({ 'HX-Retarget': '#order', 'HX-Reswap': 'outerHTML' });
   return showPart(<TryForm model={model} visit={visit} path={pathOf(visit)} price={null} />);
-}
-
-/** Finds the usage of a request. Retries, because a stream ends a moment before its charge is recorded. */
-async function findRecorded(database: Database, accountId: string, requestId: string): Promise<TextUsage | null> {
-  for (let attempt = 1; ; attempt += 1) {
-    const usage = await findTextUsageOfRequest(database, accountId, requestId);
-    if (usage || attempt === RECORD_ATTEMPTS) return usage;
-    await sleep(RECORD_PAUSE_MS);
-  }
 }
 
 async function show(
@@ -119,6 +107,7 @@ async function show(
   return showPage(
     titles.playground,
     <ModelChoice groups={groups} model={model} path={path} isDisabled={isDisabled} />,
+    <OtherPages catalogue={services.catalogue} path={path} />,
     <div id="tried" class="grid">
       {model === null || priced === null ? null : isDisabled(model.id) ? (
         <Problem of={messages.disabled(model.id)} />
@@ -136,6 +125,21 @@ async function show(
       )}
     </div>,
     <LatestRuns tasks={latest} path={path} />,
+  );
+}
+
+/** Links to the playground's pages of voice, if there are models for them. */
+function OtherPages({ catalogue, path }: { catalogue: Catalogue; path: string }) {
+  const { playground: messages } = useTexts();
+  return (
+    <p class="row">
+      {listModelsOf(catalogue, 'realtime').length === 0 ? null : (
+        <a href={`${path}/realtime`}>{messages.realtime.title}</a>
+      )}
+      {listModelsOf(catalogue, 'speech', 'transcriptions').length === 0 ? null : (
+        <a href={`${path}/voice`}>{messages.voice.title}</a>
+      )}
+    </p>
   );
 }
 
@@ -189,17 +193,13 @@ function isStreamRequested({ context }: MemberVisit): boolean {
 
 /** Streams the answer of a text model to the script of the page. Errors have the form of the API. */
 async function stream(visit: MemberVisit, services: ApiServices, model: PlaygroundModel | null): Promise<PageResult> {
-  const { context, form, requestId, texts } = visit;
+  const { context, form } = visit;
   try {
     if (!model || isMedia(model)) throw badRequest('Only text models stream their answers.');
     const caller = await consoleCaller(visit, services);
     await streamChat(services, { context, caller, body: bodyOf(model, form) });
   } catch (error) {
-    if (!(error instanceof ServiceError) || error.code === 'internal_error') throw error;
-    context.status = error.status;
-    context.set(errorHeaders(error));
-    const { message, english } = problemMessage(error, texts);
-    context.body = presentError(new ServiceError(error.code, message + (english ?? '')), requestId);
+    sendRefusal(visit, error);
   }
   return { kind: 'sent' };
 }

@@ -44,7 +44,7 @@ export function AddSecondFactor({ visit: { user, texts, session, form }, encrypt
   const { profile: messages, common } = texts;
   // Keeps the secret after a mistyped code, so that the entry in the app stays valid.
   const secret = decryptOffer(encryption, session, form.text('offer')) ?? newSecondFactorSecret();
-  const address = secondFactorAddress(secret, user.email);
+  const address = secondFactorAddress(secret, { issuer: texts.product, email: user.email });
   return (
     <Card title={common.secondFactor}>
       <Form action="/console/profile/second-factor" submit={messages.turnOn}>

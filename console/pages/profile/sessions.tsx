@@ -1,26 +1,10 @@
 /** The sessions of a user. */
 import { SESSION } from '../../../services/resources/users.ts';
 import type { ListedSession } from '../../../db/queries/sessions.ts';
+import { deviceOf } from '../../../domain/device.ts';
 import { Badge, FormButton } from '../../html/components.tsx';
 import { TableCard } from '../../html/resource-table.tsx';
 import type { UserVisit } from '../../page.ts';
-
-/** The marks of browsers and systems in `User-Agent`. The first match counts: browsers also name other browsers. */
-const BROWSERS = [
-  ['Edg/', 'Edge'],
-  ['OPR/', 'Opera'],
-  ['Firefox/', 'Firefox'],
-  ['Chrome/', 'Chrome'],
-  ['Safari/', 'Safari'],
-] as const;
-const SYSTEMS = [
-  ['iPhone', 'iPhone'],
-  ['iPad', 'iPad'],
-  ['Android', 'Android'],
-  ['Windows', 'Windows'],
-  ['Mac OS X', 'macOS'],
-  ['Linux', 'Linux'],
-] as const;
 
 interface SessionsProps {
   readonly visit: UserVisit;
@@ -59,12 +43,4 @@ export function Sessions({ visit: { session: own, texts }, sessions }: SessionsP
       )}
     </TableCard>
   );
-}
-
-/** Returns a name such as `Firefox, Linux`, or null for an unknown device. */
-function deviceOf(userAgent: string): string | null {
-  const nameIn = (names: typeof BROWSERS | typeof SYSTEMS): string | undefined =>
-    names.find(([mark]) => userAgent.includes(mark))?.[1];
-  const known = [nameIn(BROWSERS), nameIn(SYSTEMS)].filter((name) => name !== undefined);
-  return known.length === 0 ? null : known.join(', ');
 }

@@ -1,24 +1,25 @@
 /** The profile of the user. */
 import type { ApiServices } from '../../../api/services.ts';
 import { listOpenSessions } from '../../../services/people/sessions.ts';
-import { hasIdentity } from '../../../db/queries/identities.ts';
+import { listIdentities } from '../../../db/queries/identities.ts';
 import { countRecoveryCodes } from '../../../db/queries/recovery-codes.ts';
-import { Card, Choice, Facts, Form } from '../../html/components.tsx';
+import { NOTICES } from '../../../domain/mail.ts';
+import { Card, Check, Choice, Facts, Form } from '../../html/components.tsx';
 import { NewPassword } from '../../html/new-password.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { type PageResult, showPage, type UserVisit } from '../../page.ts';
 import { LANGUAGE_NAMES } from '../../texts/texts.ts';
+import { ChangeAddress } from './address.tsx';
 import { AddSecondFactor, CurrentPassword, OwnSecondFactor } from './second-factor.tsx';
 import { Sessions } from './sessions.tsx';
 
 export async function profile(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const { user, texts } = visit;
   const { database, encryption } = services;
-  const { openIdProvider } = services.people;
+  const connected = (await listIdentities(database, user.id)).map(({ issuer }) => issuer);
   const { fields, signIn, profile: messages, navigation, common } = texts;
   const sessions = await listOpenSessions(database, user.id);
   const codesLeft = user.hasSecondFactor ? await countRecoveryCodes(database, user.id) : 0;
-  const isConnected = openIdProvider !== null && (await hasIdentity(database, user.id, openIdProvider.issuer));
   return showPage(
     navigation.profile,
     <Card>
@@ -40,6 +41,22 @@ export async function profile(visit: UserVisit, services: ApiServices): Promise<
           />
         </Form>
       </Card>
+      {services.people.canSendMail ? (
+        <Card title={messages.mails}>
+          <Form action="/console/profile/mails" submit={common.save}>
+            <p class="soft">{messages.mailsExplained}</p>
+            {NOTICES.map((kind) => (
+              <Check
+                name="mails"
+                value={kind}
+                label={texts.values.mail_kind[kind]}
+                isChecked={!user.unwantedMails.includes(kind)}
+              />
+            ))}
+          </Form>
+        </Card>
+      ) : null}
+      {services.people.canSendMail && user.hasPassword ? <ChangeAddress /> : null}
       <Card title={signIn.password}>
         {user.hasPassword ? (
           <Form action="/console/profile/password" submit={common.save}>
@@ -55,15 +72,17 @@ export async function profile(visit: UserVisit, services: ApiServices): Promise<
       ) : (
         <AddSecondFactor visit={visit} encryption={encryption} />
       )}
-      {openIdProvider !== null && user.hasPassword ? (
-        <Provider name={openIdProvider.name} isConnected={isConnected} />
-      ) : null}
+      {user.hasPassword
+        ? services.people
+            .providers()
+            .map(({ name, issuer }) => <Provider name={name} isConnected={connected.includes(issuer)} />)
+        : null}
       <Sessions visit={visit} sessions={sessions} />
     </div>,
   );
 }
 
-/** Connects or disconnects the provider. Only for users with a password, who can still sign in without the provider. */
+/** Connects or disconnects a provider. Only for users with a password, who can still sign in without the provider. */
 function Provider({ name, isConnected }: { name: string; isConnected: boolean }) {
   const { profile: messages, signIn } = useTexts();
   return (
@@ -74,7 +93,8 @@ function Provider({ name, isConnected }: { name: string; isConnected: boolean })
         submit={isConnected ? messages.disconnect : messages.connect}
         look={isConnected ? 'danger' : ''}
       >
-        <CurrentPassword id="provider" />
+        <input type="hidden" name="provider" value={name} />
+        <CurrentPassword id={`provider-${name}`} />
       </Form>
     </Card>
   );

@@ -41,14 +41,15 @@ export const signInPages = [
     const result = await checkSecondFactor(services, { user, code: form.text('code'), nowMs });
     if (result === 'wrong') return secondFactor(texts, texts.signIn.wrongCode);
     if (result === 'too many') return secondFactor(texts, texts.signIn.tooMany);
-    return enter(visit, services.database, user, { byProvider: session.byProvider });
+    return enter(visit, services.database, user, { issuer: session.issuer });
   }),
   {
-    ...everybody.form('/sign-out', async ({ session, texts }, { database, publicUrl, people: { openIdProvider } }) => {
+    ...everybody.form('/sign-out', async ({ session, texts }, { database, publicUrl, people }) => {
       if (session) await closeSession(database, session);
-      const url = session?.byProvider ? await openIdProvider?.signOutUrl(`${publicUrl}/console/sign-in`) : null;
-      if (!openIdProvider || !url) return { kind: 'redirect', path: '/sign-in', session: 'end' };
-      return { ...signedOut(texts, openIdProvider.name, url), session: 'end' };
+      const provider = people.providers().find(({ issuer }) => issuer === session?.issuer);
+      const url = await provider?.signOutUrl(`${publicUrl}/console/sign-in`);
+      if (!provider || !url) return { kind: 'redirect', path: '/sign-in', session: 'end' };
+      return { ...signedOut(texts, provider.name, url), session: 'end' };
     }),
     isRepeatable: true,
   } as const,

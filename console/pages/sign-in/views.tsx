@@ -2,6 +2,7 @@
 import type { Child } from 'hono/jsx';
 import type { ApiServices } from '../../../api/services.ts';
 import { Card, Field, Form, Problem } from '../../html/components.tsx';
+import { useTexts } from '../../html/page-context.ts';
 import type { PageResult } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
 
@@ -17,21 +18,15 @@ export function expiredLink({ welcome: messages }: Texts) {
 
 /** The sign-in form, and links to the other ways to sign in. */
 export function signInForm(
-  { signIn: messages }: Texts,
-  { people: { canSendMail, openIdProvider } }: Pick<ApiServices, 'people'>,
+  { signIn: messages, registration }: Texts,
+  { people: { canSendMail, providers }, site }: Pick<ApiServices, 'people' | 'site'>,
   { email = '', problem = null, status = 401 }: { email?: string; problem?: string | null; status?: number },
 ) {
   return bare(
     messages.title,
     <Card>
       <Problem of={problem} />
-      {openIdProvider === null ? null : (
-        <p>
-          <a class="button quiet wide" href="/console/sign-in/provider">
-            {messages.withProvider(openIdProvider.name)}
-          </a>
-        </p>
-      )}
+      <ProviderLinks names={providers().map(({ name }) => name)} />
       <Form action="/console/sign-in" submit={messages.submit}>
         <Field name="email" label={messages.email} type="email" value={email} required autocomplete="username" />
         <Field name="password" label={messages.password} type="password" required autocomplete="current-password" />
@@ -39,7 +34,28 @@ export function signInForm(
       <p class="hint">
         {canSendMail ? <a href="/console/lost-password">{messages.lostPassword}</a> : messages.invitation}
       </p>
+      {site.registration === null ? null : (
+        <p class="hint">
+          <a href="/console/register">{registration.title}</a>
+        </p>
+      )}
     </Card>,
     problem === null ? 200 : status,
+  );
+}
+
+/** The ways to the providers. */
+export function ProviderLinks({ names }: { names: readonly string[] }) {
+  const { signIn: messages } = useTexts();
+  return (
+    <>
+      {names.map((name) => (
+        <p>
+          <a class="button quiet wide" href={`/console/sign-in/with/${encodeURIComponent(name)}`}>
+            {messages.withProvider(name)}
+          </a>
+        </p>
+      ))}
+    </>
   );
 }

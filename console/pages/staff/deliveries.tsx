@@ -1,5 +1,6 @@
 /** Deliveries of events to webhook endpoints. */
-import { historyUrl, type HistoryLinks } from '../../../services/operations/history-link.ts';
+import type { HistoryLinks } from '../../../services/operations/history-link.ts';
+import { HistoryLink } from '../../html/history-link.tsx';
 import { DELIVERY } from '../../../services/resources/webhooks.ts';
 import type { Delivery } from '../../../db/queries/deliveries.ts';
 import { FormButton, WithNote } from '../../html/components.tsx';
@@ -45,14 +46,7 @@ export function Deliveries({
         [messages.attempts, ({ attempts }) => attempts.length, 'number'],
         [messages.lastAttempt, ({ attempts }) => lastOf(attempts)],
         'created_at',
-        [
-          messages.workflow,
-          ({ id }) => (
-            <a href={historyUrl(temporal, id)} target="_blank" rel="noreferrer">
-              {messages.openTemporal}
-            </a>
-          ),
-        ],
+        [messages.workflow, ({ id }) => <HistoryLink temporal={temporal} workflowId={id} />],
         redeliverPath === null
           ? null
           : [

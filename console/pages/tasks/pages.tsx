@@ -37,7 +37,9 @@ export const taskPages = [
       if (known) return { kind: 'redirect', path: `/accounts/${accountId}/tasks/${known.id}` };
       // The list is empty if the account has no task with the given id.
       const model = modelIn(query, catalogue);
-      const filter = { accountId, status, kind, model: model.value ?? undefined, ...periodOf(query) };
+      const batch = query.get('batch') ?? '';
+      const batchId = isId('batch', batch) ? batch : undefined;
+      const filter = { accountId, batchId, status, kind, model: model.value ?? undefined, ...periodOf(query) };
       const { entries: tasks, next } = await readListPage(
         query,
         'task',

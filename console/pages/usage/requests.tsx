@@ -75,6 +75,7 @@ export const requestPages = [
               [fields.key, () => nameOf(keys.get(usage.apiKeyId))],
               [fields.format, ({ format, streamed }) => messages.asked(format, streamed)],
               usage.endUser === null ? null : 'end_user',
+              usage.batchId === null ? null : 'batch_id',
               [fields.status, () => <Outcome usage={usage} />],
               [messages.firstByte, ({ firstByteMs }) => <Duration ms={firstByteMs} />],
               [messages.whole, ({ latencyMs }) => <Duration ms={latencyMs} />],

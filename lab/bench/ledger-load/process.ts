@@ -52,7 +52,8 @@ const charge = {
   uncounted: null,
   priceList: null,
   endUser: null,
-  budget: null,
+  batchId: null,
+  budgets: [],
 } as const;
 
 const billing = createTextBilling({

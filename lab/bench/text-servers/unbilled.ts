@@ -11,8 +11,10 @@ const free: TextBillingService = {
     return {
       maxOutputTokens: null,
       charged: ({ usage }) => usage ?? UNREPORTED_USAGE,
+      holdPrompt: async () => true,
       textRequestId: 'free',
       settle: async () => {},
+      release: () => {},
     };
   },
   close: async () => {},

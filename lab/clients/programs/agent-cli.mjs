@@ -1,12 +1,13 @@
 /** A command-line coding agent reads a file, runs a shell command and writes a file. */
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { API_KEY, expect, MODEL, report } from './check.mjs';
 
-const { AGENT, TOOLS = '', BIN = '', CONFIG = '' } = process.env;
+const { AGENT, TOOLS = '', BIN = '', CONFIG = '', OVER_WEBSOCKETS = '' } = process.env;
 const home = await mkdtemp(join(tmpdir(), 'genway-agent-'));
 const work = join(home, 'work');
 await mkdir(work);
@@ -24,6 +25,10 @@ const CODEX = {
   args: ['exec', ...CODEX_FLAGS],
   continued: ['exec', 'resume', '--last', ...CODEX_FLAGS],
 };
+
+/** The model searches the web, and repeats what it found. */
+const SEARCH = '[sim:search=trains]';
+const FOUND = 'https://example.com/trains/1';
 
 const inCode = (command) => ({ input: `text(await tools.exec_command(${JSON.stringify({ cmd: command })}))` });
 const PATCH = ['*** Begin Patch', '*** Add File: new.txt', '+written', '*** End Patch', ''].join('\n');
@@ -57,8 +62,10 @@ const AGENTS = {
       ['search', 'tool_search', { query: 'mail' }, ''],
     ],
   },
+
   codex: {
     ...CODEX,
+    search: { args: ['-c', 'web_search="live"'], prompt: `Find trains. ${SEARCH}` },
     // Codex keeps the messages of people, and shortens the conversation at the turn after the refusal.
     tooLong: ['Tell a story. [sim:tokens=4000,prompt=100]', 'Go on. [sim:context=12000,tokens=3]'],
     calls: [
@@ -84,6 +91,11 @@ const AGENTS = {
     env: { IS_SANDBOX: '1' },
     args: ['--dangerously-skip-permissions', '-p'],
     continued: ['--dangerously-skip-permissions', '--continue', '-p'],
+    // Without the variable, the agent first looks for the tool.
+    search: {
+      env: { ENABLE_TOOL_SEARCH: 'false' },
+      prompt: `Call WebSearch with ${JSON.stringify({ query: `${SEARCH} trains` })}`,
+    },
     tooLong: [`Remember: ${'tide '.repeat(20_000)}`, 'Go on. [sim:context=34000]'],
     calls: calls({
       read: ['Read', { file_path: notes }],
@@ -151,13 +163,36 @@ function calls({ read, shell, write }) {
 const agent = AGENTS[TOOLS || AGENT];
 if (agent.config) {
   await mkdir(dirname(join(home, agent.config)), { recursive: true });
-  await writeFile(join(home, agent.config), CONFIG);
+  await writeFile(join(home, agent.config), OVER_WEBSOCKETS === '' ? CONFIG : await withWebSocketsOnly(CONFIG));
 }
 
-async function ask(prompt, args = agent.args) {
+/** The configuration of Codex with WebSockets, over a proxy that refuses other requests. */
+async function withWebSocketsOnly(config) {
+  const [, host = '', port = ''] = /base_url = "http:\/\/([^:/]+):(\d+)/.exec(config) ?? [];
+  const proxy = createServer((client) => {
+    client.on('error', () => client.destroy());
+    client.once('data', (head) => {
+      if (!/^upgrade: websocket/im.test(head)) {
+        client.destroy();
+        return;
+      }
+      const server = connect(Number(port), host);
+      server.on('error', () => client.destroy());
+      server.write(head);
+      client.pipe(server).pipe(client);
+    });
+  });
+  await new Promise((resolve) => {
+    proxy.listen(0, '127.0.0.1', resolve);
+  });
+  proxy.unref();
+  return `${config.replace(`${host}:${port}`, `127.0.0.1:${proxy.address().port}`)}supports_websockets = true\n`;
+}
+
+async function ask(prompt, args = agent.args, env = {}) {
   const running = promisify(execFile)(BIN, agent.readsPrompt ? args : [...args, prompt], {
     cwd: work,
-    env: { ...process.env, HOME: home, PWD: work, GENWAY_KEY: API_KEY, ...agent.env },
+    env: { ...process.env, HOME: home, PWD: work, GENWAY_KEY: API_KEY, ...agent.env, ...env },
     timeout: 120_000,
   });
   running.child.stdin.end(agent.readsPrompt ? prompt : '');
@@ -173,6 +208,10 @@ for (const some of agent.isSerial ? agent.calls.map((call) => [call]) : [agent.c
   for (const [feature, , , part] of some) expect(feature, told, part);
 }
 expect('file', await readFile(written, 'utf8'), 'written');
+if (agent.search) {
+  const { args = [], env, prompt } = agent.search;
+  expect('web search', await ask(prompt, [...agent.args, ...args], env), FOUND);
+}
 // The upstream refuses the conversation as too long, until the agent has shortened it.
 if (agent.tooLong) {
   const [long, refused] = agent.tooLong;

@@ -26,4 +26,15 @@ const picture = said([
   { type: 'text', text: SAY },
 ]);
 expect('image', textOf(await ask(picture)), 'light');
+const params = { model, max_tokens, messages: said(SAY) };
+const requests = ['first', 'second'].map((custom_id) => ({ custom_id, params }));
+let batch = await client.messages.batches.create({ requests });
+while (batch.processing_status !== 'ended') {
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  batch = await client.messages.batches.retrieve(batch.id);
+}
+expect('batch', batch.request_counts.succeeded, '2');
+const texts = [];
+for await (const { result } of await client.messages.batches.results(batch.id)) texts.push(textOf(result.message));
+expect('batch results', texts.join(), 'lighthouse,');
 report();

@@ -1,3 +1,5 @@
+import time
+
 import anthropic
 
 from check import *
@@ -30,4 +32,13 @@ picture = [{"role": "user", "content": [{"type": "image", "source": source}, {"t
 expect("image", ask(picture).content[-1].text, "light")
 counted = client.messages.count_tokens(model=MODEL, messages=[{"role": "user", "content": SAY}])
 expect("count", counted.input_tokens > 0, "True")
+params = {"model": MODEL, "max_tokens": 4000, "messages": [{"role": "user", "content": SAY}]}
+requests = [{"custom_id": name, "params": params} for name in ("first", "second")]
+batch = client.messages.batches.create(requests=requests)
+while batch.processing_status != "ended":
+    time.sleep(0.5)
+    batch = client.messages.batches.retrieve(batch.id)
+expect("batch", batch.request_counts.succeeded, "2")
+results = [one.result for one in client.messages.batches.results(batch.id)]
+expect("batch results", [one.message.content[-1].text for one in results], "lighthouse")
 report()

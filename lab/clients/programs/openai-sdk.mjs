@@ -1,4 +1,7 @@
+import { Agent } from 'node:https';
+import { connect } from 'node:net';
 import OpenAI, { toFile } from 'openai';
+import { OpenAIRealtimeWS } from 'openai/realtime/ws';
 import { API_URL, CALL, expect, look, MODEL as model, PIXEL, report, SAY, SCHEMA } from './check.mjs';
 
 const client = new OpenAI();
@@ -56,4 +59,58 @@ while (video.status === 'queued' || video.status === 'in_progress') {
 }
 const content = await (await media.videos.downloadContent(video.id)).arrayBuffer();
 expect('video', [video.status, content.byteLength > 1_000].join(), 'completed,true');
+expect('realtime', await converse(), 'rain in Oslo');
+const requests = ['first', 'second'].map((custom_id) => {
+  return JSON.stringify({
+    custom_id,
+    method: 'POST',
+    url: '/v1/chat/completions',
+    body: { model, messages: ask(SAY) },
+  });
+});
+const lines = await toFile(Buffer.from(requests.join('\n')), 'requests.jsonl');
+const input = await client.files.create({ file: lines, purpose: 'batch' });
+const endpoint = '/v1/chat/completions';
+let batch = await client.batches.create({ input_file_id: input.id, endpoint, completion_window: '24h' });
+while (!['completed', 'failed', 'expired', 'cancelled'].includes(batch.status)) {
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  batch = await client.batches.retrieve(batch.id);
+}
+expect('batch', [batch.status, batch.request_counts.completed].join(), 'completed,2');
+const answers = (await (await client.files.content(batch.output_file_id)).text()).trim().split('\n');
+const said = answers.map((line) => JSON.parse(line)).map(({ response }) => textOf(response.body));
+expect('batch results', said.join(), 'lighthouse,');
 report();
+
+/** Holds a realtime conversation with a call of a tool, with a client secret. @returns the last text */
+async function converse() {
+  const { value: apiKey } = await media.realtime.clientSecrets.create({
+    session: { type: 'realtime', model: 'demo-realtime', output_modalities: ['text'] },
+  });
+  // The SDK always uses TLS, which this machine has not.
+  const agent = new Agent();
+  agent.createConnection = () => connect(Number(new URL(API_URL).port), '127.0.0.1');
+  const browser = new OpenAI({ apiKey, baseURL: `${API_URL}/v1` });
+  const session = new OpenAIRealtimeWS({ model: 'demo-realtime', options: { agent } }, browser);
+  const create = (item) => session.send({ type: 'conversation.item.create', item });
+  const answer = await new Promise((resolve, reject) => {
+    session.on('error', reject);
+    session.on('session.created', () => {
+      session.send({
+        type: 'session.update',
+        session: { type: 'realtime', tools: [{ type: 'function', name: 'look', parameters }] },
+      });
+      create({ type: 'message', role: 'user', content: [{ type: 'input_text', text: CALL }] });
+      session.send({ type: 'response.create' });
+    });
+    session.on('response.function_call_arguments.done', ({ call_id, arguments: given }) => {
+      create({ type: 'function_call_output', call_id, output: look(JSON.parse(given)) });
+    });
+    session.on('response.done', ({ response }) => {
+      if (response.output[0].type === 'function_call') session.send({ type: 'response.create' });
+    });
+    session.on('response.output_text.done', ({ text }) => resolve(text));
+  });
+  session.close();
+  return answer;
+}

@@ -1,6 +1,7 @@
 import json
 import os
 import tempfile
+import time
 
 from openai import OpenAI
 from pydantic import BaseModel
@@ -52,4 +53,41 @@ expect("pictures", [bool(one.b64_json) for one in pictures.data], "[True, True]"
 video = media.videos.create_and_poll(model="vidone-3.0", prompt="A fox", seconds="4", size="720x1280")
 content = media.videos.download_content(video.id).read()
 expect("video", (video.status, len(content) > 1_000, media.videos.delete(video.id).deleted), "('completed', True, True)")
+secret = media.realtime.client_secrets.create(session={"type": "realtime", "model": "demo-realtime"})
+browser = OpenAI(api_key=secret.value, websocket_base_url=f"{API_URL.replace('http', 'ws', 1)}/v1")
+with browser.realtime.connect(model="demo-realtime") as connection:
+    tools = [{"type": "function", "name": "look", "parameters": SCHEMA}]
+    connection.session.update(session={"type": "realtime", "output_modalities": ["text"], "tools": tools})
+    message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": CALL}]}
+    connection.conversation.item.create(item=message)
+    connection.response.create()
+    for event in connection:
+        if event.type == "error":
+            raise RuntimeError(event.error.message)
+        if event.type == "response.function_call_arguments.done":
+            output = look(**json.loads(event.arguments))
+            result = {"type": "function_call_output", "call_id": event.call_id, "output": output}
+            connection.conversation.item.create(item=result)
+        if event.type == "response.done":
+            if event.response.output[0].type != "function_call":
+                break
+            connection.response.create()
+        if event.type == "response.output_text.done":
+            expect("realtime", event.text, "rain in Oslo")
+requests = os.path.join(folder, "requests.jsonl")
+with open(requests, "w") as file:
+    for name in ("first", "second"):
+        body = {"model": MODEL, "messages": ask(SAY)}
+        file.write(json.dumps({"custom_id": name, "method": "POST", "url": "/v1/chat/completions", "body": body}) + "\n")
+with open(requests, "rb") as file:
+    stored = client.files.create(file=file, purpose="batch")
+batch = client.batches.create(
+    input_file_id=stored.id, endpoint="/v1/chat/completions", completion_window="24h", metadata={"kind": "test"}
+)
+while batch.status not in ("completed", "failed", "expired", "cancelled"):
+    time.sleep(0.5)
+    batch = client.batches.retrieve(batch.id)
+expect("batch", (batch.status, batch.request_counts.completed), "('completed', 2)")
+answers = [json.loads(line) for line in client.files.content(batch.output_file_id).text.splitlines()]
+expect("batch results", [one["response"]["body"]["choices"][0]["message"]["content"] for one in answers], "lighthouse")
 report()

@@ -2,7 +2,10 @@
 import type { Client } from '@temporalio/client';
 import type { Customer } from '../customers.ts';
 import type { Database } from '../../../db/database.ts';
+import type { ClientBatch } from '../load/batch.ts';
 import type { MediaOrder } from '../load/media.ts';
+import type { RealtimeLoad } from '../load/realtime.ts';
+import type { RevokedSession } from '../faults/fault.ts';
 import type { LostRequest, TextAnswer } from '../load/text.ts';
 import { commonTo, type Period } from '../../stack/period.ts';
 import type { Stack } from '../../stack/stack.ts';
@@ -24,6 +27,11 @@ export interface Evidence {
   readonly mediaAnswers: ReadonlyMap<number, number>;
   readonly textAnswers: readonly TextAnswer[];
   readonly textLost: readonly LostRequest[];
+  readonly batches: readonly ClientBatch[];
+  /** The key of the account that has all batches, and nothing else. */
+  readonly batchKey: string;
+  readonly realtime: Pick<RealtimeLoad, 'turns' | 'errors'>;
+  readonly revoked: readonly RevokedSession[];
   readonly receiver: Pick<Receiver, 'events' | 'complaints' | 'hangs'>;
   readonly database: Database;
   readonly temporal: Client;

@@ -47,6 +47,7 @@ interface TaskRow {
   readonly provider_job_id: string | null;
   readonly completed_at: Date | null;
   readonly deadline_at: Date;
+  readonly batch_id: string | null;
 }
 
 async function readTasks(database: Evidence['database']): Promise<ReadonlyMap<string, TaskRow>> {
@@ -57,6 +58,7 @@ async function readTasks(database: Evidence['database']): Promise<ReadonlyMap<st
     'provider_job_id',
     'completed_at',
     'deadline_at',
+    'batch_id',
   );
   return new Map(rows.map((row) => [row.id, row]));
 }
@@ -93,7 +95,8 @@ async function checkKeys(evidence: Evidence): Promise<CheckResult> {
   const answered = new Set(orders.flatMap(({ taskId }) => taskId ?? []));
   const tasks = await readTasks(database);
   const missing = orders.filter(({ taskId }) => taskId !== null && !tasks.has(taskId));
-  const unknown = [...tasks.keys()].filter((id) => !answered.has(id));
+  const direct = [...tasks.values()].filter(({ batch_id: batchId }) => batchId === null);
+  const unknown = direct.map(({ id }) => id).filter((id) => !answered.has(id));
   // A call without an answer may have created its task.
   const unanswered = orders.filter(({ taskId }) => taskId === null).length;
   return {

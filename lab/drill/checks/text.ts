@@ -12,6 +12,9 @@ interface UsageRow {
   readonly output_tokens: string;
 }
 
+/** When an answer of a process ended. */
+type Ended = Pick<TextAnswer, 'process' | 'endedAtMs'>;
+
 /** The longest pause between two attempts to write a settlement, and the attempt. */
 const LONGEST_SETTLING_MS = 15_000;
 /** Settlements are written within 100 ms; everything takes several times as long in a drill. */
@@ -50,7 +53,7 @@ function whatIsWrong({ usage }: TextAnswer, row: UsageRow | undefined): string |
  * An answer does not wait for its charge. If its process is killed before it has written the charge, or before the
  * database is available again, the answer is free. This is the one accepted loss.
  */
-function couldNotBeWritten(answer: TextAnswer, members: readonly Member[]): boolean {
+function couldNotBeWritten(answer: Ended, members: readonly Member[]): boolean {
   const { process, endedAtMs } = answer;
   const own = members.find((member) => member.name === process);
   const byMs = writtenByMs(answer, members);
@@ -58,13 +61,13 @@ function couldNotBeWritten(answer: TextAnswer, members: readonly Member[]): bool
 }
 
 /** Whether a request was charged in the period before a restore whose commits the database has lost. */
-function wasForgotten({ forgotten, stack }: Evidence, answer: TextAnswer): boolean {
+export function wasForgotten({ forgotten, stack }: Evidence, answer: Ended): boolean {
   const byMs = Math.max(writtenByMs(answer, stack.members), answer.endedAtMs + LONGEST_SETTLING_MS);
   return forgotten.some(({ fromMs, untilMs }) => fromMs <= byMs && answer.endedAtMs <= untilMs);
 }
 
 /** The latest time of an answer's charge: after all consecutive faults that delayed its process. */
-function writtenByMs({ process, endedAtMs }: TextAnswer, members: readonly Member[]): number {
+export function writtenByMs({ process, endedAtMs }: Ended, members: readonly Member[]): number {
   const own = members.find((member) => member.name === process);
   const postgres = members.find(({ role }) => role === 'postgres');
   const away = [
@@ -121,7 +124,8 @@ const checkCharges = sqlCheck(
   FROM text_requests, LATERAL (
     SELECT coalesce(sum(amount), 0) AS paid FROM transfers
     WHERE text_request_id = text_requests.id AND credit = 'revenue') AS ledger
-  GROUP BY request_id HAVING max(charge) <> max(paid) OR count(*) > 1`,
+  -- All responses of a realtime session have its request id.
+  GROUP BY request_id, CASE format WHEN 'realtime' THEN id END HAVING max(charge) <> max(paid) OR count(*) > 1`,
 );
 
 const checkHolds = sqlCheck(

@@ -9,10 +9,30 @@ import type { Stack } from '../../stack/stack.ts';
 import type { Receiver } from '../receiver.ts';
 import type { Stores } from '../stores.ts';
 
+/** A session whose key was deleted. */
+export interface RevokedSession {
+  readonly process: string;
+  /** When the deletion was answered, in milliseconds since 1970. */
+  readonly deletedAtMs: number;
+  /** When the process closed the connection; null if it did not. */
+  readonly closedAtMs: number | null;
+}
+
 /** The targets of faults. */
 export interface Stage
   extends
-    Pick<Stack, 'home' | 'apiUrls' | 'adminToken' | 'databaseUrl' | 'temporalAddress' | 'members' | 'join' | 'leave'>,
+    Pick<
+      Stack,
+      | 'home'
+      | 'apiUrls'
+      | 'adminToken'
+      | 'databaseUrl'
+      | 'temporalAddress'
+      | 'members'
+      | 'join'
+      | 'leave'
+      | 'realtimeUpstream'
+    >,
     Partial<Pick<Stack, 'failOver'>> {
   readonly stores: Pick<Stores, 'folder' | 'disk' | 's3'>;
   /** The command `genway`, as an operator calls it. */
@@ -26,6 +46,7 @@ export interface Stage
   readonly unheeded: string[];
   /** The periods whose commits are lost: from a backup to its restore. */
   readonly forgotten: Period[];
+  readonly revoked: RevokedSession[];
 }
 
 /** One kind of fault, as the plan and the command line name it. */

@@ -7,6 +7,7 @@ import { FAILOVER, killOf, LATE, TEMPORAL_OUTAGE } from './kill.ts';
 import { MONTHS } from './months.ts';
 import { CUT, DELAY, LOST, NODE_CUT, SILENCE, TEXT_CUT, TEXT_LOST } from './network.ts';
 import { POSTGRES_PAUSE } from './postgres-pause.ts';
+import { REALTIME } from './realtime.ts';
 import { RESTORE, WIPE } from './restores.ts';
 import { ROLL } from './roll.ts';
 import { FULL, S3, S3_OUTAGE, STORE } from './store.ts';
@@ -43,6 +44,7 @@ export const FAULTS = {
   wipe: WIPE,
   downloads: DOWNLOADS,
   submissions: SUBMISSIONS,
+  realtime: REALTIME,
   late: LATE,
   roll: ROLL,
   webhooks: WEBHOOKS,

@@ -1,4 +1,5 @@
 /** The checks after a drill of vendors. */
+import type { VertexMedia } from '../../stack/clouds/vertex-media.ts';
 import type { CheckResult } from '../checks/check.ts';
 import type { Outcome } from './outcomes.ts';
 import { nameOf, type Product, VENDORS } from './products.ts';
@@ -60,6 +61,15 @@ export function checkVendors(
       ),
     },
   ];
+}
+
+/** A worker that starts again fetches a new token. */
+export function checkTokens({ issued, served, refused }: VertexMedia): CheckResult {
+  const wrong = refused.length === 0 ? [] : [`${refused.length} requests without one, such as ${refused[0]}`];
+  return {
+    promise: 'each request to Vertex AI and Cloud Storage had a valid token',
+    failures: issued.google === 0 || served.length === 0 ? ['no token was fetched', ...wrong] : wrong,
+  };
 }
 
 function failuresIn(outcomes: readonly Outcome[], failure: (outcome: Outcome) => string | false | undefined): string[] {

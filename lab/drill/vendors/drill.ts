@@ -2,11 +2,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createDatabase, type Database } from '../../../db/database.ts';
 import { openAccount } from '../../stack/accounts.ts';
-import { type Built, type Stack, startStack } from '../../stack/stack.ts';
+import { startVertexMedia } from '../../stack/clouds/vertex-media.ts';
+import { type Built, type SimulatorAccess, type Stack, startStack } from '../../stack/stack.ts';
 import type { CheckResult } from '../checks/check.ts';
 import { MONEY_CHECKS } from '../checks/money.ts';
 import { createRandom } from '../random.ts';
-import { checkVendors, isQuiet } from './checks.ts';
+import { checkTokens, checkVendors, isQuiet } from './checks.ts';
 import { isEndless, VENDOR_FAULTS, type VendorFault } from './faults.ts';
 import { killWorkers } from './kills.ts';
 import type { VendorDrillOptions } from './options.ts';
@@ -14,6 +15,7 @@ import { type Counter, faultsOf, placeOrder, type VendorOrder } from './orders.t
 import { type Outcome, readOutcomes } from './outcomes.ts';
 import { CATALOGUE_OF_VENDORS, nameOf, type Product, vendorProducts } from './products.ts';
 import { describeFaults, describeVendors } from './report.ts';
+import { vendorUpstreams } from './upstreams.ts';
 
 const FUNDS_USD = 100_000;
 const PAUSE_MS = 500;
@@ -30,8 +32,17 @@ export async function runVendorDrill(
   options: VendorDrillOptions,
   { home, built, print }: { home: string; built?: Built; print: (line: string) => void },
 ): Promise<readonly CheckResult[]> {
+  let simulator: SimulatorAccess | undefined;
+  const vertex = await startVertexMedia(() => ({
+    url: `${simulator?.url}/vendors/vertex`,
+    key: simulator?.apiKey ?? '',
+  }));
   const stack = await startStack({
     home,
+    upstreams: (access) => {
+      simulator = access;
+      return vendorUpstreams(access, vertex);
+    },
     processes: { api: 1, text: 0, worker: 1 },
     isTemporalKept: true,
     postgres: { fsync: 'off' },
@@ -47,10 +58,11 @@ export async function runVendorDrill(
   });
   const database = createDatabase(stack.databaseUrl, 4);
   try {
-    return await drill(options, { stack, database, print });
+    return [...(await drill(options, { stack, database, print })), checkTokens(vertex)];
   } finally {
     await database.destroy();
     await stack.stop();
+    await vertex.stop();
   }
 }
 

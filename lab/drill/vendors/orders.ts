@@ -1,8 +1,9 @@
 /** Tasks of a drill of vendors, each with a mark by which the simulator counts its renders. */
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import Joi from 'joi';
 import { dataReader } from '../../stack/answers.ts';
-import { ask } from '../../stack/client.ts';
+import { type Answer, ask, type Question } from '../../stack/client.ts';
 import type { VendorFault } from './faults.ts';
 import type { Product } from './products.ts';
 
@@ -20,6 +21,9 @@ export interface Counter {
   readonly apiKey: string;
 }
 
+const MAX_ATTEMPTS = 10;
+const RETRY_MS = 2_000;
+
 const readTask = dataReader<{ id: string }>({ id: Joi.string() });
 
 /**
@@ -34,13 +38,22 @@ export async function placeOrder(
 ): Promise<VendorOrder> {
   const mark = randomUUID();
   const directives = [`mark=${mark}`, fault.directive].filter((word) => word !== '');
-  const { status, text } = await ask(`${apiUrl}/v1/${product.kind}s/tasks`, {
+  const { status, text } = await askPatiently(`${apiUrl}/v1/${product.kind}s/tasks`, {
     token: apiKey,
     body: { model: product.model, prompt: `A lighthouse [sim:${directives.join(',')}]` },
   });
   if (status !== 201) throw new Error(`${product.model} was refused with ${status}: ${text}`);
   const { id } = readTask(text);
   return { product, fault, endings: [...fault.endings(product), ...furtherEndings], mark, taskId: id };
+}
+
+/** Asks again while the process is overloaded: all orders arrive at once. */
+async function askPatiently(url: string, question: Question): Promise<Answer> {
+  for (let attempt = 1; ; attempt += 1) {
+    const answer = await ask(url, question);
+    if (answer.status !== 503 || attempt === MAX_ATTEMPTS) return answer;
+    await sleep(RETRY_MS);
+  }
 }
 
 /** Selects the faults that can happen to a product. */

@@ -15,6 +15,7 @@ import { listOf, mergeParams, objectOf } from '../json.ts';
 import { JobRefusedError, OutcomeUnknownError, ProviderUnreachableError, textOf } from '../outcomes.ts';
 import { ANY_RANGE, ratioFor } from '../range.ts';
 import { requireVendorResolution } from '../resolutions.ts';
+import { RETIRED_VERTEX_MODELS } from '../retired-models.ts';
 import type { ResultFile } from '../result-file.ts';
 import { jobVerdictFor } from '../vendor-codes.ts';
 import { fileOf, googleRefusal, inlineInputs, safetyIn } from './google-answers.ts';
@@ -54,6 +55,7 @@ export const vertex: MediaAdapter = {
   addresses: { storage: { url: STORAGE, versionPath: 'storage/v1' } },
   authorization: bearer,
   auth: ['google'],
+  retiredModels: RETIRED_VERTEX_MODELS,
 
   submission(request) {
     const [action, body] =

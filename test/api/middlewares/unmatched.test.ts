@@ -60,6 +60,7 @@ describe('a request that no route matches', () => {
       ],
     ],
     ['POST /v1/embeddings', ['/embeddings']],
+    ['POST /v1/rerank', ['/rerank']],
     ['POST /v1/messages', ['/anthropic/v1/messages']],
     [
       'POST /v1/images/tasks',
@@ -89,8 +90,8 @@ describe('a request that no route matches', () => {
     ],
     ['GET /v1/tasks/{task_id}', ['/v1/predictions/1/cancel', '/v1beta/models/veo-3.1/operations/1']],
     [
-      'send each request separately',
-      ['/v1/batches', '/v1/messages/batches/batch_1/cancel', '/v1beta/models/texth-3.8-flash:batchGenerateContent'],
+      'POST /v1/batches',
+      ['/v1/batches/x/y', '/v1/messages/batches/x/y', '/v1beta/models/texth-3.8-flash:batchGenerateContent'],
     ],
     [
       'GET /v1/models',
@@ -115,7 +116,7 @@ describe('a request that no route matches', () => {
         '/v1/projects/p/locations/l/publishers/google/models/m:streamGenerateContent',
       ],
     ],
-    ['/docs', ['/v1/rerank']],
+    ['/docs', ['/v1/nothing']],
   ] as const) {
     for (const path of paths) {
       it(`names the endpoint to use instead of ${path}`, async () => {

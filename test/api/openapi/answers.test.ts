@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { finishTask } from '../../../db/queries/finish-task.ts';
 import type { TaskEnding } from '../../../domain/task.ts';
+import { call } from '../../support/stack.ts';
 import { newId } from '../../../domain/ids.ts';
 import { renderEvent, TASK_EVENT } from '../../../domain/webhook-event.ts';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
@@ -199,6 +200,25 @@ describe('the description of answers', () => {
     expect((await asOperator('GET /admin/v1/tasks/{task_id}/explanation', { of })).status).to.equal(200);
   });
 
+  it('holds for the operators’ actions on batches', async () => {
+    const params = { model: 'textm-opus', max_tokens: 1, messages: [{ role: 'user', content: 'Hello' }] };
+    const body = { requests: [{ custom_id: 'a', params }] };
+    const created = await call<{ id: string }>(`${app.baseUrl}/v1/messages/batches`, { key: caller.apiKey, body });
+    const of = [created.body.id];
+    for (const [action, status] of [
+      ['resume', 409],
+      ['pause', 200],
+      ['pause', 409],
+      ['resume', 200],
+      ['retry', 409],
+      ['cancel', 200],
+    ] as const) {
+      const path = `POST /admin/v1/batches/{batch_id}/${action}`;
+      expect((await asOperator(path, { of, body: { reason: 'An outage' } })).status, action).to.equal(status);
+    }
+    expect((await asOperator('GET /admin/v1/batches/{batch_id}/explanation', { of })).status).to.equal(200);
+  });
+
   it('holds for the status of the service', async () => {
     await ask('GET /healthz', { key: '' });
     await ask('GET /readyz', { key: '' });
@@ -212,7 +232,8 @@ describe('the description of answers', () => {
     const events = await app.database<{ type: string; payload: string }>('events').select('type', 'payload');
     expect(events.map(({ type }) => type)).to.include('task.succeeded');
     for (const { type, payload } of events) {
-      const schema = type === 'endpoint.test' ? 'TestEvent' : 'TaskEvent';
+      const [subject] = type.split('.');
+      const schema = { endpoint: 'TestEvent', batch: 'BatchEvent' }[subject ?? ''] ?? 'TaskEvent';
       expect(checks.faultsOf(`#/components/schemas/${schema}`, JSON.parse(payload))).to.deep.equal([]);
     }
   });

@@ -3,7 +3,9 @@ import { expect } from 'chai';
 import { endpointsFor } from '../../../api/endpoints.ts';
 import { createOpenApiDocument } from '../../../api/openapi/document.ts';
 import { CATALOGUE } from '../../support/catalogue.ts';
+import { REFERENCE_PATH } from '../../../api/docs-address.ts';
 import { useTestApp } from '../../support/app.ts';
+import { useTestConsole } from '../../support/console.ts';
 import { document, schemaChecks } from '../../support/openapi.ts';
 
 interface DescribedOperation {
@@ -173,10 +175,10 @@ describe('the API description', () => {
 });
 
 describe('the reference page', () => {
-  const app = useTestApp();
+  const app = useTestConsole();
 
   it('loads all its files from this host, and may load nothing else', async () => {
-    const page = await fetch(`${app.baseUrl}/docs`);
+    const page = await fetch(app.baseUrl + REFERENCE_PATH);
     const html = await page.text();
     const addresses = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address = '']) => address);
     expect(page.headers.get('content-security-policy')).to.match(/^default-src 'none'; script-src 'self';/);
@@ -192,7 +194,7 @@ describe('the reference page', () => {
   it('shows the endpoints of clients, and on another page those of operators', async () => {
     // contract 4.12:4
     const shown = ['client', 'administration'].map(async (part) => {
-      const page = await fetch(`${app.baseUrl}/docs${part === 'client' ? '' : `/${part}`}`);
+      const page = await fetch(app.baseUrl + (part === 'client' ? REFERENCE_PATH : `/docs/${part}`));
       expect(await page.text()).to.contain(`/docs/${part}.js"`);
       expect(await (await fetch(`${app.baseUrl}/docs/${part}.js`)).text()).to.contain(`'/docs/${part}.json'`);
       const described: unknown = await (await fetch(`${app.baseUrl}/docs/${part}.json`)).json();

@@ -10,8 +10,8 @@ import {
   topUpSchema,
   updateKeySchema,
 } from '../../../services/input/admin.ts';
-import { createImageRequestParser } from '../../../api/routes/images/schema.ts';
-import { createVideoRequestParser } from '../../../api/routes/videos/schema.ts';
+import { createImageRequestParser } from '../../../services/input/image-request.ts';
+import { createVideoRequestParser } from '../../../services/input/video-request.ts';
 import { createEndpointSchema, redeliverSchema, updateEndpointSchema } from '../../../services/input/webhooks.ts';
 import { createValidator } from '../../../services/input/validation.ts';
 import { CATALOGUE } from '../../support/catalogue.ts';

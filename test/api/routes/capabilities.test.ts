@@ -23,8 +23,7 @@ interface Inspected extends Found {
   readonly prices: JsonObject;
 }
 
-describe('capabilities', function () {
-  this.timeout(120_000);
+describe('capabilities', () => {
   let key: string;
   const stack = useTestStack();
   before(async () => {
@@ -35,7 +34,7 @@ describe('capabilities', function () {
   interface CapabilityError {
     readonly error: { readonly code: string; readonly docs: string };
   }
-  const docs = (): string => `${stack.baseUrl}/docs#/Capabilities`;
+  const docs = (): string => `${stack.baseUrl}/docs/api#/Capabilities`;
   const post = <Body>(
     path: string,
     body: object,

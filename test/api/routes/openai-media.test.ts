@@ -19,8 +19,7 @@ const VIDEO = 'vidone-3.0';
 /** A model with a mask of its own name. */
 const MASKED = 'imageb-2';
 
-describe('OpenAI’s media endpoints', function () {
-  this.timeout(120_000);
+describe('OpenAI’s media endpoints', () => {
   let client: OpenAI;
   let key: string;
   const folder = mkdtempSync(join(tmpdir(), 'genway-mask-'));

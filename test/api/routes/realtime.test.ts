@@ -6,19 +6,10 @@ import OpenAI from 'openai';
 import { OpenAIRealtimeWS } from 'openai/realtime/ws';
 import { useTestApp } from '../../support/app.ts';
 import { eventually } from '../../support/eventually.ts';
-import { openRealtime, refusalOfRealtime, type TestSession, userMessage } from '../../support/realtime.ts';
+import { openRealtime, refusalOfRealtime, speak, type TestSession, userMessage } from '../../support/realtime.ts';
 import { call } from '../../support/stack.ts';
 
 const MODEL = 'demo-realtime';
-
-/** Sends half a second of noise, and half a second of silence. */
-function speak(session: TestSession): void {
-  for (const loud of [true, false]) {
-    const pcm = Buffer.alloc(48_000 / 2);
-    if (loud) for (let at = 0; at < pcm.length; at += 2) pcm.writeInt16LE(at % 4 === 0 ? 9_000 : -9_000, at);
-    session.send({ type: 'input_audio_buffer.append', audio: pcm.toString('base64') });
-  }
-}
 
 describe('Realtime sessions', () => {
   const app = useTestApp({ simulatesText: true });
@@ -169,6 +160,17 @@ describe('Realtime sessions', () => {
           model: MODEL,
         });
       }
+    });
+
+    it('answer speech as its settings say', async () => {
+      const detection = { type: 'server_vad', silence_duration_ms: 300 };
+      const { body } = await createSecret({
+        session: { type: 'realtime', model: MODEL, audio: { input: { turn_detection: detection } } },
+      });
+      expect(body.session).to.have.deep.nested.property('audio.input.turn_detection', detection);
+      const session = await open(url(), { bearer: body.value });
+      speak(session);
+      await session.next('response.done');
     });
 
     it('open neither after the secret has expired nor for another model', async () => {
@@ -353,6 +355,34 @@ describe('Realtime sessions', () => {
     await eventually(async () => (await reservedOf(caller.keyId)) === '0');
   });
 
+  it('charge the audio that was sent at the price of audio, if the vendor reports nothing of a response that is cut off', async () => {
+    const caller = await app.createAccount({ fundedUsd: 10 });
+    const session = await open(url(), { bearer: caller.apiKey });
+    const twoSeconds = { type: 'input_audio', audio: Buffer.alloc(96_000).toString('base64') };
+    const item = { type: 'message', role: 'user', content: [twoSeconds] };
+    session.send({ type: 'conversation.item.create', item });
+    session.send(userMessage('[sim:no_usage,chunk_ms=1000,say=one_two_three_four]'));
+    session.send({ type: 'response.create' });
+    await session.next('response.output_audio.delta');
+    session.close();
+    const [row] = await requestsUntil(caller.accountId, 1);
+    const counts = ['input_tokens', 'audio_input_tokens', 'output_tokens', 'audio_output_tokens'];
+    const [input, heard, output, audio] = counts.map((count) => Number(row?.[count])) as [
+      number,
+      number,
+      number,
+      number,
+    ];
+    expect(heard, 'ten tokens for a second').to.equal(20);
+    expect(input).to.be.within(25, 400);
+    // A delta of 200 ms has 4 tokens.
+    expect(audio).to.be.at.least(4);
+    expect(output).to.be.above(audio);
+    expect(row).to.include({ outcome: 'disconnected', estimated: true });
+    const inputPrice = (input - heard) * 4 + heard * 32;
+    expect(Number(row?.charge)).to.equal((inputPrice + (output - audio) * 16 + audio * 64) * 1_000_000);
+  });
+
   it('release the hold of a response that the vendor refuses, and name the client’s event', async () => {
     // contract 4.16:23
     const caller = await app.createAccount({ fundedUsd: 10 });
@@ -379,14 +409,109 @@ describe('Realtime sessions', () => {
     expect((await session.closed).code).to.equal(1008);
   });
 
-  it('cancel a response that speech caused when the money for it is missing', async () => {
+  it('charge the budget of the end user whom the key or the creator of the secret names, and end without it', async () => {
+    // contract 5:28
+    const caller = await app.createAccount({ fundedUsd: 10 });
+    const budget = { end_user: 'ada', usage_limit_usd: 0.0001, limit_period: 'day' };
+    const made = await call(`${app.baseUrl}/admin/v1/accounts/${caller.accountId}/end-user-budgets`, {
+      method: 'POST',
+      key: app.adminToken,
+      body: budget,
+    });
+    expect(made.status).to.equal(200);
+    const headers = { 'OpenAI-Safety-Identifier': 'ada' };
+    const secret = await fetch(`${app.baseUrl}/v1/realtime/client_secrets`, {
+      method: 'POST',
+      headers: { ...headers, authorization: `Bearer ${caller.apiKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ session: { type: 'realtime', model: MODEL } }),
+    });
+    const { value } = (await secret.json()) as { value: string };
+    for (const options of [
+      { bearer: caller.apiKey, headers },
+      { bearer: value, headers: { 'OpenAI-Safety-Identifier': 'another' } },
+    ]) {
+      const session = await open(url(), options);
+      session.send({ type: 'response.create' });
+      expect((await session.next('error'))['error']).to.include({ code: 'insufficient_credits' });
+      await session.closed;
+    }
+    const other = await open(url(), { bearer: caller.apiKey, headers: { 'OpenAI-Safety-Identifier': 'bob' } });
+    await other.ask('Hello', { output_modalities: ['text'] });
+    const [request] = await requestsUntil(caller.accountId, 1);
+    expect(request).to.include({ end_user: 'bob', outcome: 'succeeded' });
+  });
+
+  it('end when a budget of the account for the model is spent', async () => {
+    // contract 5:29
+    const { accountId, apiKey } = await app.createAccount({ fundedUsd: 10 });
+    const body = { models: [MODEL], usage_limit_usd: 0.0001, limit_period: 'day' };
+    const path = `${app.baseUrl}/admin/v1/accounts/${accountId}/budgets`;
+    expect((await call(path, { method: 'POST', key: app.adminToken, body })).status).to.equal(200);
+    const session = await open(url(), { bearer: apiKey });
+    session.send({ type: 'response.create' });
+    expect((await session.next('error'))['error']).to.include({ code: 'insufficient_credits' });
+    await session.closed;
+  });
+
+  it('request no response to speech when the money for it is missing', async () => {
     // contract 4.16:21
+    const generated = async () => {
+      const response = await fetch(`${app.simulatorUrl}/_sim/realtime`);
+      return ((await response.json()) as { data: unknown[] }).data.length;
+    };
+    const before = await generated();
     const poor = await app.createAccount({ fundedUsd: 0.001 });
     const session = await open(url(), { bearer: poor.apiKey });
     speak(session);
     expect((await session.next('error'))['error']).to.include({ code: 'insufficient_credits' });
     await session.closed;
     expect(session.events.map(({ type }) => type)).not.to.include('response.created');
+    expect(await generated()).to.equal(before);
+  });
+
+  it('transcribe speech with a model of the catalogue, at its own price, and with no other', async () => {
+    // contract 4.16:41
+    const caller = await app.createAccount({ fundedUsd: 10 });
+    const session = await open(url(), { bearer: caller.apiKey });
+    const transcribeWith = async (model: string | null): Promise<unknown> => {
+      const transcription = model === null ? null : { model };
+      const input = { transcription, turn_detection: { type: 'server_vad', create_response: false } };
+      session.send({ type: 'session.update', session: { audio: { input } } });
+      return (await session.next('session.updated'))['session'];
+    };
+    expect(await transcribeWith('gpt-4o-transcribe')).to.have.nested.property('audio.input.transcription', null);
+    for (const model of ['voice-stt', 'voice-stt-mini']) {
+      expect(await transcribeWith(model)).to.have.nested.property('audio.input.transcription.model', model);
+      speak(session);
+      await session.next('conversation.item.input_audio_transcription.completed');
+    }
+    expect(await transcribeWith(null)).to.have.nested.property('audio.input.transcription', null);
+    speak(session);
+    await session.next('input_audio_buffer.committed');
+    const rows = await requestsUntil(caller.accountId, 2);
+    const seconds = rows.find(({ model }) => model === 'voice-stt');
+    const tokens = rows.find(({ model }) => model === 'voice-stt-mini');
+    expect(seconds).to.include({ format: 'realtime', outcome: 'succeeded', audio_seconds: '1' });
+    // 0.0001 USD for the second that has begun; 10 × 3 + 4 × 5 USD per million tokens.
+    expect(seconds?.charge).to.equal(String(100_000_000));
+    expect(tokens).to.include({ outcome: 'succeeded', audio_input_tokens: '10', output_tokens: '4' });
+    expect(tokens?.charge).to.equal(String(50_000_000));
+    await eventually(async () => (await reservedOf(caller.keyId)) === '0');
+  });
+
+  it('do not answer speech if the client requests its responses itself', async () => {
+    const session = await open(url(), { bearer: apiKey });
+    const input = { turn_detection: { type: 'server_vad', create_response: false } };
+    session.send({ type: 'session.update', session: { audio: { input } } });
+    expect((await session.next('session.updated'))['session']).to.have.nested.property(
+      'audio.input.turn_detection.create_response',
+      false,
+    );
+    speak(session);
+    await session.next('input_audio_buffer.committed');
+    const done = await session.ask('[sim:say=Only_once]', { output_modalities: ['text'] });
+    expect(done['response']).to.include({ status: 'completed' });
+    expect(session.events.filter(({ type }) => type === 'response.created')).to.have.length(1);
   });
 
   it('keep what a slow client does not read, and deliver all of it in order', async () => {
@@ -402,14 +527,19 @@ describe('Realtime sessions', () => {
     expect(session.events.filter(({ type }) => type === 'response.output_audio.delta')).to.have.length(600);
   });
 
-  it('end with an error when the upstream breaks off, and charge nothing for the response', async () => {
+  it('end with an error when the upstream breaks off, and count the response as a possible loss', async () => {
+    // contract 4.16:26
     const caller = await app.createAccount({ fundedUsd: 10 });
     const session = await open(url(), { bearer: caller.apiKey });
     session.send(userMessage('[sim:say=one_two_three,drop_after=1]'));
     session.send({ type: 'response.create', response: { output_modalities: ['text'] } });
-    expect((await session.next('error'))['error']).to.include({ code: 'processing_failed' });
+    expect((await session.next('error'))['error']).to.include({ code: 'processing_timeout' });
     const [row] = await requestsUntil(caller.accountId, 1);
-    expect(row).to.include({ outcome: 'failed', charge: '0' });
+    expect(row).to.include({ outcome: 'failed', charge: '0', error_code: 'processing_timeout', upstream: 'simulator' });
+    const attempts = await app.database('failed_text_attempts').where({ account_id: caller.accountId });
+    expect(attempts).to.have.length(1);
+    const metrics = await fetch(`${app.baseUrl}/metrics`, { headers: { authorization: `Bearer ${app.metricsToken}` } });
+    expect(await metrics.text()).to.match(/genway_text_possible_loss_usd_total\{upstream="simulator"\} 0\.\d+/);
   });
 
   describe('in a process that stops', () => {

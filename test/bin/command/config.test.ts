@@ -7,6 +7,7 @@ import { type AdminClient, CommandError, connectAdmin } from '../../../bin/comma
 import { EXIT_CODES } from '../../../bin/command/config-terminal.ts';
 import { addConfigCommands } from '../../../bin/command/config.ts';
 import { loadCatalogue } from '../../../catalogue/load.ts';
+import { speaks } from '../../../catalogue/types.ts';
 import { mediaRateCardsOf } from '../../../catalogue/offer.ts';
 import { type Finding, parseOperatorFile } from '../../../catalogue/operator-file.ts';
 import { loadFilesConfig } from '../../../config.ts';
@@ -105,7 +106,7 @@ describe('genway config check', () => {
       const { printed } = await config(['config', 'check', ...files]);
       const lines = printed.split('\n');
       expect(lines[0]).to.equal(`${files[0]}:2:10: "version" must be a string`);
-      expect(lines.at(-1)).to.match(/^\d\d mistakes and 5 warnings in .*catalogue.yaml and .*upstreams.yaml\.$/);
+      expect(lines.at(-1)).to.match(/^\d\d mistakes and 6 warnings in .*catalogue.yaml and .*upstreams.yaml\.$/);
       expect(lines).to.have.length(findings.length + 1);
     });
   });
@@ -132,6 +133,10 @@ describe('genway config check', () => {
     const line = written.split('\n').findIndex((one) => one.includes(`id: ${model}`)) + 1;
     expect(checked.exitCode).to.equal(EXIT_CODES.right);
     expect(checked.printed).to.include(`${file}:${line}:`).and.include(`${model} is sold below cost: 720p, `);
+    await writeFile(file, written.replace('\ntext:\n', "\ntext:\n  batch_factor: '0.5'\n"));
+    expect((await config(['config', 'check', file])).printed).to.match(
+      /gpt-5 is sold below cost: input in batches for [\d.]+ USD, and openai charges 1.25/,
+    );
     await writeFile(file, written);
     const answers: Readonly<Record<string, object>> = {
       '/price-lists': { data: [{ name: 'cheap' }] },
@@ -219,10 +224,11 @@ describe('genway config init', () => {
       const { printed } = await init(...vendors);
       expect(printed).to.contain(`Wrote ${folder}/catalogue.yaml and ${folder}/upstreams.yaml.`);
       const secrets = [...(await read('upstreams.yaml')).matchAll(/\$\{(\w+)\}/g)].map(([, name]) => String(name));
-      const environment = Object.fromEntries(secrets.map((name) => [name, 'https://vendor.example']));
-      Object.assign(process.env, environment);
-      const check = await config(['config', 'check', `${folder}/catalogue.yaml`, `${folder}/upstreams.yaml`]);
-      for (const name of secrets) delete process.env[name];
+      const environment = Object.fromEntries(
+        secrets.map((name) => [name, name.endsWith('_PROJECT') ? 'project-1' : 'https://vendor.example']),
+      );
+      const files = [`${folder}/catalogue.yaml`, `${folder}/upstreams.yaml`];
+      const check = await config(['config', 'check', ...files], environment);
       expect(check).to.deep.equal({
         printed: `No mistakes in ${folder}/catalogue.yaml and ${folder}/upstreams.yaml.`,
         exitCode: EXIT_CODES.right,
@@ -234,6 +240,40 @@ describe('genway config init', () => {
       expect(new Set(providers)).to.deep.equal(new Set(vendors));
     });
   }
+
+  it('writes the models of each list that the vendors have', async () => {
+    await init('openai', 'google');
+    const { textModels } = loadCatalogue(`${folder}/catalogue.yaml`);
+    const formats = [...textModels.values()].flatMap((model) => model.formats);
+    expect(formats).to.include.members(['speech', 'transcriptions', 'translations', 'realtime', 'responses']);
+    expect([...textModels.values()].filter(({ routes }) => routes.some(speaks)).map(({ id }) => id)).to.deep.equal([
+      'gpt-audio',
+      'gpt-audio-mini',
+    ]);
+    await rm(folder, { recursive: true });
+    folder = await mkdtemp(join(tmpdir(), 'genway-init-'));
+    await init('anthropic');
+    expect(await read('catalogue.yaml')).to.not.match(/^ {2}(voice|realtime):/m);
+  });
+
+  it('writes models that sell searches of the web where the vendor publishes a price of them, above that price', async () => {
+    await init('openai', 'anthropic', 'google', 'vertex', 'bedrock');
+    const { textModels } = loadCatalogue(`${folder}/catalogue.yaml`);
+    const selling = [...textModels.values()].filter(({ webSearch }) => webSearch !== undefined);
+    expect(selling.map(({ id }) => id)).to.deep.equal([
+      'gpt-5',
+      'claude-sonnet-4-6',
+      'gemini-3-flash-preview',
+      'vertex-gemini-3-flash',
+    ]);
+    for (const { id, pricing, routes } of selling) {
+      const costs = routes.map(({ cost }) => cost?.rates.webSearch ?? 0n);
+      expect(
+        costs.every((cost) => cost > 0n && cost < pricing.rates.webSearch),
+        id,
+      ).to.equal(true);
+    }
+  });
 
   it('overwrites no file', async () => {
     await writeFile(join(folder, 'upstreams.yaml'), 'mine');

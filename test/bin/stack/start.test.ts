@@ -10,6 +10,7 @@ import { processStart } from '../../../bin/stack/process-identity.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { childEnvironment } from '../../../config.ts';
 import { createTestDatabase } from '../../support/database.ts';
+import { runsAll } from '../../support/properties.ts';
 import { createTestNamespace, testPrograms, testTemporalAddress, testWorkflowBundle } from '../../support/services.ts';
 
 const PROCESSES = ['supervisor', 'postgres', 'temporal', 'simulator', 'api', 'text', 'worker'];
@@ -55,12 +56,7 @@ async function newPlace(): Promise<Environment & { readonly GENWAY_HOME: string 
   };
 }
 
-/** Starts the stack as `npm start` does with installed dependencies. */
-async function startSources(place: Environment, lines: string[]): Promise<RunningProcess> {
-  return run('bin/start.ts', place, lines);
-}
-
-/** The same with built programs, which load in a third of the time. */
+/** Starts the stack as `npm start` does with installed dependencies, but from built programs, which load in a third of the time. */
 async function startBuilt(place: Environment, lines: string[]): Promise<RunningProcess> {
   return run(join(await testPrograms(), 'bin/start.js'), place, lines);
 }
@@ -121,7 +117,9 @@ describe('npm start', function () {
   before(async () => {
     place = await newPlace();
     home = place.GENWAY_HOME;
-    stack = await startSources(place, output);
+    stack = runsAll
+      ? await run('bin/start.ts', place, output)
+      : await startBuilt({ ...place, GENWAY_WORKFLOW_BUNDLE: await testWorkflowBundle() }, output);
     await waitUntilReady(stack, place, output);
   });
 

@@ -38,12 +38,14 @@ describe('a run of tests', () => {
     expect(all.output + named.output).to.not.contain('not run');
   });
 
-  it('ends although a test leaves a timer behind', async () => {
-    expect(await runTests(HOLDS)).to.include({ exit: 0, lastLine: '1 passed, 0 failed' });
+  it('refuses files after an option that is not its own, and says what to do', async () => {
+    const { exit, output, lastLine } = await runTests('--grep', 'time', folder);
+    expect({ exit, lastLine }).to.deep.equal({ exit: 1, lastLine: '0 passed, 1 failed' });
+    expect(output).to.contain(`${folder} comes after --grep`).and.contain('then options for mocha');
   });
 
-  it('records the processor time of each file and of each kind of process', async () => {
-    await runTests(HOLDS);
+  it('ends although a test leaves a timer behind, and records the processor time of files and processes', async () => {
+    expect(await runTests(HOLDS)).to.include({ exit: 0, lastLine: '1 passed, 0 failed' });
     const report = readFileSync('test-results/cpu.md', 'utf8');
     expect(report).to.match(/^# Processor time: \d+ s$/m);
     expect(report).to.match(new RegExp(`^\\| ${HOLDS} \\| [\\d.]+ \\| [\\d.]+ \\| 0 \\|$`, 'm'));

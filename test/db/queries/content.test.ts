@@ -1,6 +1,13 @@
 import { expect } from 'chai';
 import type { Database } from '../../../db/database.ts';
-import { CONTENT_TO_ERASE, eraseContent, findContentToErase } from '../../../db/queries/content.ts';
+import {
+  CONTENT_TO_ERASE,
+  countRemainingContent,
+  eraseContent,
+  findContentToErase,
+} from '../../../db/queries/content.ts';
+import { startOutput } from '../../../db/queries/uploads.ts';
+import { derivedId, newId } from '../../../domain/ids.ts';
 import { useTestDatabase } from '../../support/database.ts';
 import { createFundedKey, createTaskRow, finishAsFailed } from '../../support/factories.ts';
 import { countRowsRead } from '../../support/query-plan.ts';
@@ -10,6 +17,18 @@ const ERASED = 5_000;
 describe('the search for content to erase', () => {
   let database: Database;
   useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
+
+  it('includes the answers of a batch that is older than the erasure, although they are written later', async () => {
+    const { accountId } = await createFundedKey(database);
+    await database.transaction((transaction) => eraseContent(transaction, accountId));
+    for (const batchAgeMs of [1_000, -60_000]) {
+      const id = derivedId('file', newId('batch', Date.now() - batchAgeMs));
+      const createdAt = new Date(Date.now() + 60_000);
+      const file = { id, accountId, storageKey: id, mimeType: 'application/jsonl', filename: null, createdAt };
+      await startOutput(database, { ...file, purpose: 'batch_output', expiresAt: createdAt });
+    }
+    expect(await countRemainingContent(database, accountId)).to.deep.equal({ tasks: 0, uploads: 1 });
+  });
 
   it('reads no task that was erased before', async () => {
     const key = await createFundedKey(database);

@@ -3,11 +3,13 @@ import { randomBytes } from 'node:crypto';
 import type { Database } from '../../../db/database.ts';
 import { suspendAccount } from '../../../db/queries/accounts.ts';
 import { deleteApiKey, findApiKey, type KeySettings, updateApiKey } from '../../../db/queries/api-keys.ts';
+import { listAccountBudgets, setAccountBudget } from '../../../db/queries/account-budgets.ts';
 import { deleteEndUserBudget, listEndUserBudgets, setEndUserBudget } from '../../../db/queries/end-user-budgets.ts';
 import { claimIdempotencyKey } from '../../../db/queries/idempotency.ts';
 import { type CreateOutcome, createTasks, type NewTask } from '../../../db/queries/tasks.ts';
 import { findTransfer } from '../../../db/queries/transfers.ts';
 import { newId } from '../../../domain/ids.ts';
+import { BUDGET_CHECK } from '../../../db/reconciliation/budget-check.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useTestDatabase } from '../../support/database.ts';
@@ -24,7 +26,10 @@ import {
   startNextPeriod,
   type TestKey,
 } from '../../support/factories.ts';
+import { checkBooks } from '../../support/reconciliation.ts';
 import { rejectionOf } from '../../support/rejection.ts';
+
+const USD = parseUsd(1);
 
 describe('createTasks', () => {
   let database: Database;
@@ -251,7 +256,7 @@ describe('createTasks', () => {
         (await listEndUserBudgets(database, { ...key, endUser: 'alice', limit: 1 }))[0]?.usedOfLimit;
       const ordered = (usd: number) => createTaskRow(database, key, { endUser: 'alice', price: parseUsd(usd) });
       const startNextDay = () =>
-        database('end_user_budgets')
+        database('budgets')
           .where({ id })
           .update({ period_since: database.raw(`period_since - interval '40 days'`) });
       return { key, id, setBudget, used, ordered, startNextDay };
@@ -311,6 +316,59 @@ describe('createTasks', () => {
       await deleteEndUserBudget(database, { id });
       await finishAsFailed(database, last);
       expect(await used()).to.equal(undefined);
+    });
+  });
+
+  describe('the budgets of an account', () => {
+    /** A key of an account with 3 USD a day, of them 2 USD for videos. */
+    async function prepare() {
+      const key = await createFundedKey(database);
+      const budget = { accountId: key.accountId, isCeiling: false, limitPeriod: 'day' } as const;
+      await setAccountBudget(database, { ...budget, models: null, usageLimit: parseUsd(3) });
+      await setAccountBudget(database, { ...budget, models: ['vid*', 'imagea-1.0'], usageLimit: parseUsd(2) });
+      const used = async () =>
+        (await listAccountBudgets(database, { ...key, limit: 2 })).map(({ usedOfLimit }) => Number(usedOfLimit / USD));
+      const ordered = (model: string) => createTaskRow(database, key, { model, price: USD });
+      return { key, budget, used, ordered };
+    }
+
+    it('pay for the tasks of their models, whoever sends them, and get the reservations of failed tasks back', async () => {
+      // contract 5:29
+      const { key, used, ordered } = await prepare();
+      const [succeeding, failing] = [await ordered('vidone-3.0'), await ordered('imagea-1.0')];
+      expect(await create(key, { model: 'vidone-3.0', price: 1n, endUser: 'alice' })).to.equal('budget_limit');
+      expect(await create(key, { model: 'imageb-1.0', price: USD + 1n })).to.equal('budget_limit');
+      await finishAsSucceeded(database, succeeding);
+      await finishAsFailed(database, failing);
+      expect(await used()).to.deep.equal([1, 1]);
+      expect(await create(key, { model: 'imageb-1.0', price: 2n * USD })).to.equal('created');
+      expect(await used()).to.deep.equal([1, 3]);
+      expect((await checkBooks(database, [BUDGET_CHECK])).findings).to.deep.equal([]);
+    });
+
+    it('let exactly the tasks pass for which they have room, of eight simultaneous ones', async () => {
+      // contract 5:29
+      const { key } = await prepare();
+      const outcomes = await Promise.all(
+        ['vidone-3.0', 'vidtwo', 'imagea-1.0', 'imageb-1.0', 'vidone-3.0', 'vidtwo', 'imagea-1.0', 'vidone-3.0'].map(
+          (model) => create(key, { model, price: USD }),
+        ),
+      );
+      expect(count(outcomes)).to.deep.equal({ created: 3, budget_limit: 5 });
+    });
+
+    it('count the running tasks when they are set, and in a new period', async () => {
+      const { key, budget, used, ordered } = await prepare();
+      const running = await ordered('vidone-3.0');
+      await finishAsSucceeded(database, await ordered('vidone-3.0'));
+      await database('budgets')
+        .where({ account_id: key.accountId })
+        .update({ period_since: database.raw(`period_since - interval '40 days'`) });
+      expect(await used()).to.deep.equal([1, 1]);
+      await setAccountBudget(database, { ...budget, models: ['vidone-3.0'], usageLimit: USD });
+      expect(await create(key, { model: 'vidone-3.0', price: 1n })).to.equal('budget_limit');
+      await finishAsFailed(database, running);
+      expect(await create(key, { model: 'vidone-3.0', price: USD })).to.equal('created');
     });
   });
 

@@ -114,6 +114,11 @@ describe('the secrets of a database', () => {
       sessionSeconds: 60,
       seconds: 600,
     });
+    const content = `${newId('batch')}/00001/000`;
+    await database('batch_contents').insert({
+      id: content,
+      encrypted_content: before.encryption.encrypt('{}', content),
+    });
     const last = async (): Promise<Record<string, number>> => {
       const steps: ReencryptedTable[] = [];
       for await (const step of reencrypt(database, during.encryption)) steps.push(step);
@@ -125,6 +130,7 @@ describe('the secrets of a database', () => {
       'idempotency_keys',
       'stored_responses',
       'realtime_secrets',
+      'batch_contents',
       'sent_forms',
     ];
     const each = (changed: number) => Object.fromEntries(tables.map((table) => [table, changed]));

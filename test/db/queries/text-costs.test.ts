@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import type { Database } from '../../../db/database.ts';
+import { TOKEN_COUNTS } from '../../../domain/text-tokens.ts';
 import { listTextCosts, recordTextCosts } from '../../../db/queries/text-costs.ts';
 import {
   completeRates,
@@ -26,6 +27,8 @@ const RATES = {
   audioOutput: 9_000n,
   character: 1_100n,
   audioSecond: 13_000n,
+  webSearch: 10_000_000n,
+  searchUnit: 17_000n,
 };
 
 const tier: fc.Arbitrary<PriceTier> = fc.record({
@@ -54,6 +57,8 @@ const request = fc
     cacheWrite1h: fc.integer({ min: 0, max: 10 }),
     characters: fc.nat(5),
     audioSeconds: fc.nat(5),
+    webSearches: fc.nat(3),
+    searchUnits: fc.nat(5),
     outputTotal: fc.integer({ min: 0, max: 20 }),
     calls: fc.integer({ min: 1, max: 3 }),
     atMs: fc.integer({ min: Date.parse('2026-01-01'), max: Date.parse('2026-12-31') }),
@@ -86,6 +91,8 @@ describe('the database', () => {
       audio_output_tokens: usage.audioOutput,
       characters: usage.characters,
       audio_seconds: usage.audioSeconds,
+      web_searches: usage.webSearches,
+      search_units: usage.searchUnits,
       calls,
       created_at: new Date(atMs).toISOString(),
     }));
@@ -100,5 +107,22 @@ describe('the database', () => {
     );
     const stored = await listTextCosts(database, 'v7');
     expect(stored).to.deep.equal([costs[7]]);
+  });
+
+  it('halves the cost of tokens at a vendor that charges half in its batches', async () => {
+    const [rated] = fc.sample(pricing, { numRuns: 1, seed: 1 });
+    if (rated === undefined) throw new Error('there is no sample');
+    await recordTextCosts(database, [{ ...ROUTE, version: 'half', pricing: rated }]);
+    const counts = Object.fromEntries(TOKEN_COUNTS.map(({ column }) => [column, 0]));
+    const request = { ...counts, input_tokens: 700, output_tokens: 300, calls: 1, created_at: '2026-03-04' };
+    const costOf = async (factor: string | null): Promise<number> => {
+      const { rows } = await database.raw<{ rows: { cost: string }[] }>(
+        `SELECT cost_of_text(jsonb_populate_record(NULL::text_requests, ?::jsonb), rates) AS cost
+         FROM text_costs AS rates WHERE version = 'half'`,
+        [JSON.stringify({ ...request, cost_factor: factor })],
+      );
+      return Number(rows[0]?.cost);
+    };
+    expect(await costOf('0.5')).to.equal((await costOf(null)) / 2);
   });
 });

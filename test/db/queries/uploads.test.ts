@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Database } from '../../../db/database.ts';
 import {
+  claimBatchInput,
   claimUploadsToRemove,
   finishUpload,
   deleteRemovedUploads,
@@ -30,7 +31,9 @@ describe('uploads', () => {
   function newUpload(ageMs = 0): NewUpload {
     const id = newId('file');
     const createdAt = new Date(Date.now() - ageMs);
-    return { id, accountId, storageKey: `uploads/${id}.png`, mimeType: 'image/png', filename: null, createdAt };
+    const purpose = 'user_data';
+    const storageKey = `uploads/${id}.png`;
+    return { id, accountId, storageKey, mimeType: 'image/png', filename: null, purpose, createdAt, expiresAt: null };
   }
 
   async function store(ageMs: number, bytes = 10): Promise<NewUpload> {
@@ -71,6 +74,26 @@ describe('uploads', () => {
     await database('uploads').where({ id: used.id }).update({ used_at: new Date() });
     const told = await Promise.all([removable(), removable(), removable()]);
     expect(told.flat()).to.deep.equal([old.id]);
+  });
+
+  it('are removed at their own time if they belong to a batch, and no batch extends the time of another account’s file', async () => {
+    const expiresAt = new Date(Date.now() + HOUR_MS);
+    const [expired, claimed, used] = [newUpload(), newUpload(), newUpload(20 * HOUR_MS)].map((upload) => ({
+      ...upload,
+      purpose: 'batch' as const,
+      expiresAt: new Date(Date.now() - 1),
+    }));
+    for (const upload of [expired, claimed, used]) {
+      if (upload === undefined) continue;
+      await reserveUpload(database, upload, { needed: 10, wanted: 10 }, QUOTA);
+      await finishUpload(database, upload, 10, 1);
+    }
+    for (const upload of [claimed, used]) {
+      const claim = { fileId: upload?.id ?? '', expiresAt };
+      expect(await claimBatchInput(database, { ...claim, accountId: newId('account') })).to.equal(null);
+      expect(await claimBatchInput(database, { ...claim, accountId })).to.deep.include({ lines: 1, expiresAt });
+    }
+    expect(await removable()).to.deep.equal([expired?.id]);
   });
 
   it('are removed if the process that received or removed them has died', async () => {

@@ -3,8 +3,11 @@ import { expect } from 'chai';
 import { FINDINGS_ZH } from '../../../console/texts/findings-zh.ts';
 import { CATALOGUE } from '../../support/catalogue.ts';
 import type { Database } from '../../../db/database.ts';
+import { setAccountBudget } from '../../../db/queries/account-budgets.ts';
+import { recordPlanPeriod, storeSubscription } from '../../../db/queries/plans.ts';
 import { setEndUserBudget } from '../../../db/queries/end-user-budgets.ts';
 import { finishTask } from '../../../db/queries/finish-task.ts';
+import { issueGiftBatch, redeemGiftCode } from '../../../services/money/gift-codes.ts';
 import { grantPromoCredit } from '../../../db/queries/promo-grants.ts';
 import { recordRateCards } from '../../../db/queries/rate-cards.ts';
 import type { FileLookup, Finding, WorkflowLookup } from '../../../db/reconciliation/check.ts';
@@ -21,6 +24,7 @@ import {
   finishAsFailed,
   finishAsSucceeded,
   newEvent,
+  newGiftBatch,
   reloadTask,
   type TestKey,
 } from '../../support/factories.ts';
@@ -56,9 +60,17 @@ interface Given {
   readonly ofEndUser: string;
   /** The budget of an end user with a running task and a charged one. */
   readonly taskBudget: string;
+  /** The budget of the models of both tasks. */
+  readonly groupBudget: string;
+  readonly planAccount: string;
+  readonly planInvoice: string;
   readonly promoAccount: string;
   readonly promo: string;
   readonly promoAllowance: string;
+  /** A batch of gift codes, and the code that an account redeemed. */
+  readonly giftBatch: string;
+  readonly gift: string;
+  readonly giftAccount: string;
 }
 
 interface Damage {
@@ -257,8 +269,8 @@ const DAMAGES: Readonly<Record<string, Damage>> = {
   'a sum of usage that nothing adds up to': {
     check: 'daily_usage',
     subject: 'account',
-    sql: `INSERT INTO daily_usage SELECT :account, (now() AT TIME ZONE 'UTC')::date, 'text', 'gone', :key, 1, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 4`,
-    says: /^text of gone by .* on .*: 1, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 4 kept, its rows add up to nothing$/,
+    sql: `INSERT INTO daily_usage SELECT :account, (now() AT TIME ZONE 'UTC')::date, 'text', 'gone', :key, 1, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 4`,
+    says: /^text of gone by .* on .*: 1, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 4 kept, its rows add up to nothing$/,
   },
   'a sum of transfers that nothing adds up to': {
     check: 'daily_transfers',
@@ -319,27 +331,33 @@ const DAMAGES: Readonly<Record<string, Damage>> = {
     says: /^1000000000 of acc_\w+ since 1970/,
   },
   'a budget of an end user of which more is used than was charged and is held': {
-    check: 'end_user_budgets',
+    check: 'budgets',
     subject: 'budget',
-    sql: 'UPDATE end_user_budgets SET used = used + 1 WHERE id = :budget',
+    sql: 'UPDATE budgets SET used = used + 1 WHERE id = :budget',
     says: /^\d+ used, of it 1000000000 held; charged \d+$/,
   },
   'a budget of an end user of which less is used than was charged and is held': {
-    check: 'end_user_budgets',
+    check: 'budgets',
     subject: 'budget',
     // Long after the text processes have read the change.
     sql: `
       WITH later AS (UPDATE text_requests SET created_at = created_at + interval '1 minute' WHERE id = :ofEndUser),
         charged_later AS (UPDATE transfers SET opened_at = opened_at + interval '1 minute',
           created_at = created_at + interval '1 minute' WHERE text_request_id = :ofEndUser)
-      UPDATE end_user_budgets SET used = used - 1 WHERE id = :budget`,
+      UPDATE budgets SET used = used - 1 WHERE id = :budget`,
     says: /^\d+ used, of it 1000000000 held; charged \d+$/,
   },
   'a budget of an end user to which a failed task returned its price twice': {
-    check: 'end_user_budgets',
+    check: 'budgets',
     subject: 'taskBudget',
-    sql: 'UPDATE end_user_budgets SET used = used - 1 WHERE id = :taskBudget',
+    sql: 'UPDATE budgets SET used = used - 1 WHERE id = :taskBudget',
     says: /^\d+ used, of it 1000000000000 held; charged 1000000000000$/,
+  },
+  'a budget of a group of models of which more is used than was charged': {
+    check: 'budgets',
+    subject: 'groupBudget',
+    sql: 'UPDATE budgets SET used = used + 1 WHERE id = :groupBudget',
+    says: /^2000000000001 used, of it 1000000000000 held; charged 1000000000000$/,
   },
   'promo credit that was spent by hand': {
     check: 'promo_grants',
@@ -365,11 +383,47 @@ const DAMAGES: Readonly<Record<string, Damage>> = {
     sql: 'DELETE FROM text_allowances WHERE id = :promoAllowance',
     says: /^1000000000 of prm_\w+ are held, but there is no such reservation or allowance$/,
   },
+  'a paid period of a plan whose credit was granted otherwise': {
+    check: 'plan_credit',
+    subject: 'planInvoice',
+    sql: 'UPDATE plan_periods SET included = included + 1 WHERE invoice_id = :planInvoice',
+    says: /^1000000000001 until \S+ is included, but granted was 1000000000000 until /,
+  },
+  'an account that is taken for one that never paid for a plan': {
+    check: 'topped_up',
+    subject: 'planAccount',
+    sql: 'UPDATE accounts SET topped_up_at = NULL WHERE id = :planAccount',
+    says: /has topped up$/,
+  },
   'promo credit whose time is long over': {
     check: 'overdue_promo',
     subject: 'promo',
     sql: 'UPDATE promo_grants SET created_at = to_timestamp(0), expires_at = to_timestamp(1) WHERE id = :promo',
     says: /^999000000000 can still be spent, although it expired 1970/,
+  },
+  'a gift that was credited without its code': {
+    check: 'gift_codes',
+    subject: 'gift',
+    sql: 'UPDATE gift_codes SET account_id = NULL, redeemed_at = NULL, credit_id = NULL WHERE id = :gift',
+    says: /^1000000000000 credited to acc_\w+ by tr_\w+, 0 redeemed by nobody$/,
+  },
+  'a code that was redeemed without a credit': {
+    check: 'gift_codes',
+    subject: 'gift',
+    sql: `DELETE FROM transfers WHERE kind = 'gift' AND reference = :gift`,
+    says: /^0 credited to nobody by nothing, 1000000000000 redeemed by acc_\w+$/,
+  },
+  'a batch of gift codes that lost one': {
+    check: 'gift_codes',
+    subject: 'giftBatch',
+    sql: 'DELETE FROM gift_codes WHERE batch_id = :giftBatch AND redeemed_at IS NULL',
+    says: /^2 codes were issued, but 1 are there$/,
+  },
+  'an account whose gift left no mark': {
+    check: 'topped_up',
+    subject: 'giftAccount',
+    sql: 'UPDATE accounts SET topped_up_at = NULL WHERE id = :giftAccount',
+    says: /^topped_up_at is not set, but the account has topped up$/,
   },
 };
 
@@ -603,7 +657,32 @@ async function prepare({ database, url }: SuiteDatabase): Promise<Given> {
     ...(await prepareText(database, url, key)),
     ...(await preparePromo(database, url)),
     ...(await prepareBudget(database, url)),
+    ...(await prepareGift(database)),
+    ...(await preparePlan(database)),
   };
+}
+
+/** An account that paid for a plan. */
+async function preparePlan(database: Database): Promise<Pick<Given, 'planAccount' | 'planInvoice'>> {
+  const { id: accountId } = await createAccount(database);
+  const subscription = { id: 'sub_1', accountId, customer: 'cus_1', status: 'active', item: 'si_1', price: 'price_1' };
+  await storeSubscription(database, async () => ({ ...subscription, endsAt: null }));
+  const [startsAt, endsAt] = [new Date(), new Date(Date.now() + 30 * 86_400_000)];
+  await recordPlanPeriod(database, {
+    invoiceId: 'in_1',
+    subscriptionId: 'sub_1',
+    accountId,
+    plan: 'basic',
+    included: parseUsd(1),
+    models: null,
+    rateLimitRpm: null,
+    seats: null,
+    invoicedAt: startsAt,
+    startsAt,
+    endsAt,
+    limitsUntil: endsAt,
+  });
+  return { planAccount: accountId, planInvoice: 'in_1' };
 }
 
 /** An account with promo credit, of which some is held. */
@@ -627,26 +706,45 @@ async function preparePromo(
   return { promoAccount: key.accountId, promo: grant.id, promoAllowance: await allowanceOf(database, key) };
 }
 
+/** A batch of two gift codes, of which an account redeemed one. */
+async function prepareGift(database: Database): Promise<Pick<Given, 'giftBatch' | 'gift' | 'giftAccount'>> {
+  const { id: giftAccount } = await createAccount(database);
+  const issued = await issueGiftBatch(
+    { database, money: { secondApprovalAbove: null } },
+    newGiftBatch({ amount: 10n ** 12n, codes: 2 }),
+  );
+  const redeemer = { accountId: giftAccount, userId: null, ip: '127.0.0.1' };
+  const { id } = await redeemGiftCode(database, issued.giftCodes[0] ?? '', redeemer);
+  return { giftBatch: issued.id, gift: id, giftAccount };
+}
+
 /** An end user with a budget, with the charge of one request and the hold of another. */
 async function prepareBudget(
   database: Database,
   url: string,
-): Promise<Pick<Given, 'budget' | 'ofEndUser' | 'taskBudget'>> {
+): Promise<Pick<Given, 'budget' | 'ofEndUser' | 'taskBudget' | 'groupBudget'>> {
   const key = await createKey(database, await createAccount(database, { fundedUsd: 10 }));
   const setBudget = (endUser: string, usageLimit: bigint) =>
     setEndUserBudget(database, { accountId: key.accountId, endUser, usageLimit, limitPeriod: 'month' });
   const [budget, taskBudget] = [await setBudget('erin', 10n ** 10n), await setBudget('fred', parseUsd(2))];
-  if (!budget || !taskBudget) throw new Error('the account has few budgets');
+  const groupBudget = await setAccountBudget(database, {
+    accountId: key.accountId,
+    models: ['vidone*'],
+    isCeiling: false,
+    usageLimit: parseUsd(3),
+    limitPeriod: 'month',
+  });
+  if (!budget || !taskBudget || !groupBudget) throw new Error('the account has few budgets');
   await createTaskRow(database, key, { endUser: 'fred' });
   const { id } = await createTaskRow(database, key, { endUser: 'fred' });
   await finishTask(database, id, { status: 'succeeded', output: [] }, newEvent('task.succeeded'));
   const ledger = openTextLedger(url, { poolSize: 1 });
-  const [charged, open] = [1, 2].map(() => newHold(key, { amount: 10n ** 9n, endUser: 'erin', budget }));
+  const [charged, open] = [1, 2].map(() => newHold(key, { amount: 10n ** 9n, endUser: 'erin', budgets: [budget] }));
   if (!charged || !open) throw new Error('there are two');
   await ledger.hold([charged, open]);
   await ledger.settle([settlementOf(charged, { charge: priceOf(charged, 20) })]);
   await ledger.close();
-  return { budget: budget.id, ofEndUser: charged.id, taskBudget: taskBudget.id };
+  return { budget: budget.id, ofEndUser: charged.id, taskBudget: taskBudget.id, groupBudget: groupBudget.id };
 }
 
 async function allowanceOf(database: Database, { id }: TestKey): Promise<string> {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { releaseDeadAllowances } from '../../../db/text-money/dead-processes.ts';
+import { listAccountBudgets, setAccountBudget } from '../../../db/queries/account-budgets.ts';
 import { listEndUserBudgets, setEndUserBudget } from '../../../db/queries/end-user-budgets.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { createFundedKey, reloadAccount } from '../../support/factories.ts';
@@ -38,15 +39,21 @@ describe('many processes on one account', () => {
     await ledger.close();
   }
 
-  it('never spend more than the budget of an end user, and the holds of processes that die return to the budget', async () => {
-    // contract 5:21
+  it('never spend more than the budgets of an end user and of the account, and the holds of processes that die return', async () => {
+    // contract 5:21 5:29
     const { url, database } = testDatabase;
     const { id: keyId, accountId } = await createFundedKey(database, 1);
     const wanted = { accountId, endUser: 'alice', usageLimit: BUDGET, limitPeriod: 'month' } as const;
     const budget = await setEndUserBudget(database, wanted);
+    const { usageLimit, limitPeriod } = wanted;
+    const whole = { accountId, models: null, isCeiling: false, usageLimit: 2n * usageLimit, limitPeriod };
+    const ofAccount = await setAccountBudget(database, whole);
     await Promise.all(
       Array.from({ length: PROCESSES }, (_, index) =>
-        runProcess([url, accountId, keyId, ...(index % 2 === 0 ? [budget?.id ?? ''] : [])], index < KILLED),
+        runProcess(
+          [url, accountId, keyId, ofAccount?.id ?? '', ...(index % 2 === 0 ? [budget?.id ?? ''] : [])],
+          index < KILLED,
+        ),
       ),
     );
     await releaseAll();
@@ -55,9 +62,13 @@ describe('many processes on one account', () => {
     const paid = BigInt(charged?.['charge']) - BigInt(charged?.['absorbed']);
     const [kept] = await listEndUserBudgets(database, { accountId, limit: 1 });
     expect(kept?.usedOfLimit).to.equal(paid);
+    const [all] = await requests().sum({ charge: 'charge', absorbed: 'absorbed' });
+    const [keptOfAccount] = await listAccountBudgets(database, { accountId, limit: 1 });
+    expect(keptOfAccount?.usedOfLimit).to.equal(BigInt(all?.['charge']) - BigInt(all?.['absorbed']));
+    expect((keptOfAccount?.usedOfLimit ?? 0n) <= 2n * BUDGET).to.equal(true);
     expect(paid <= BUDGET && paid > BUDGET / 2n, `${paid} of ${BUDGET}`).to.equal(true);
     expect(Number((await requests().whereNull('end_user').count())[0]?.['count'])).to.be.above(0);
-  }).timeout(180_000);
+  });
 
   it('never overdraw it, and the holds of processes that die return to it', async () => {
     const { url, database } = testDatabase;
@@ -75,7 +86,7 @@ describe('many processes on one account', () => {
     expect(account.fundedReserved).to.equal(0n);
     expect(account.fundedAvailable + BigInt(charged?.['charge']) - BigInt(charged?.['absorbed'])).to.equal(BALANCE);
     expect(await database('text_allowances')).to.have.length(0);
-  }).timeout(180_000);
+  });
 });
 
 /** Resolves when the process has ended, on its own or because it was killed after its first hold. */

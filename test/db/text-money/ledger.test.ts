@@ -11,8 +11,7 @@ import type { HoldRefusal, RefusedHold } from '../../../domain/text-refusal.ts';
 import { releaseDeadAllowances } from '../../../db/text-money/dead-processes.ts';
 import { newId } from '../../../domain/ids.ts';
 import { parseUsd } from '../../../domain/money.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { eventually } from '../../support/eventually.ts';
+import { createTestDatabase, type TestDatabase, whenOneWaitsForLock } from '../../support/database.ts';
 import { createAccount, createKey, reloadAccount, startNextPeriod, type TestKey } from '../../support/factories.ts';
 import { withinOneMinute } from '../../support/one-minute.ts';
 import {
@@ -110,7 +109,10 @@ describe('the money of text requests', () => {
     it('reserves only funded credit for a model that signup credit does not pay for', async () => {
       const key = await keyWith({ fundedUsd: 1, signupUsd: 5 });
       expect(await ledger.hold([newHold(key, { amount: USD + 1n, fundedOnly: true })])).to.deep.equal([
-        { refusal: 'insufficient_funds', remaining: USD, retryAfterSeconds: null } satisfies RefusedHold,
+        { refusal: 'insufficient_funds', remaining: USD, retryAfterSeconds: null } satisfies Omit<
+          RefusedHold,
+          'budgetId'
+        >,
       ]);
       await held(newHold(key, { amount: USD, fundedOnly: true }));
       expect((await balances(key))['signup']).to.equal(5n * USD);
@@ -285,6 +287,25 @@ describe('the money of text requests', () => {
       const { decisions } = await ledger.write({ holds: [next], settlements });
       expect(decisions.map(({ refusal }) => refusal)).to.deep.equal(['insufficient_credits']);
       expect(await refusals([next])).to.deep.equal([null]);
+    });
+
+    it('reports an allowance as small up to a hundredth of what the account and the key could spend', async () => {
+      const isSmall = async (key: TestKey, extra: bigint): Promise<unknown> => {
+        const request = newAllowanceRequest({
+          id: newId('allowance'),
+          accountId: key.accountId,
+          apiKeyId: key.id,
+          extra,
+        });
+        const { answers } = await ledger.send({ allowanceRequests: [{ ...request, largest: 1n }] });
+        return answers[0]?.isSmall;
+      };
+      const rich = await keyWith({ fundedUsd: 1 });
+      const limited = await createKey(database, { id: rich.accountId }, { usageLimit: USD / 10n });
+      expect(await isSmall(rich, USD / 100n)).to.equal(true);
+      expect(await isSmall(rich, USD / 100n)).to.equal(false);
+      expect(await isSmall(limited, USD / 1_000n)).to.equal(true);
+      expect(await isSmall(limited, USD / 100n)).to.equal(false);
     });
 
     it('changes nothing when it is sent again with its number, and reports the allowances', async () => {
@@ -597,10 +618,7 @@ describe('the money of text requests', () => {
     const repeated = await database.transaction(async (first) => {
       await renewLease(first, 2);
       const second = renewLease(database, 2);
-      const waiting = database('pg_stat_activity')
-        .where('wait_event_type', 'Lock')
-        .whereRaw('datname = current_database()');
-      await eventually(async () => expect(await waiting.clone()).to.have.length(1));
+      await whenOneWaitsForLock(database);
       return { second };
     });
     expect(await repeated.second).to.equal(2);

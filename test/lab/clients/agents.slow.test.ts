@@ -3,7 +3,8 @@ import { expect } from 'chai';
 import { CLIENTS, CODEX_NAMES } from '../../../lab/clients/clients.ts';
 import { runProgram } from '../../../lab/clients/tools.ts';
 import { nodeWith } from '../../../lab/stack/packages.ts';
-import { modelVia, textModel, useTestText } from '../../support/text.ts';
+import { startTestSearch, type TestSearch } from '../../support/search-service.ts';
+import { modelVia, startTestText, type TestText, textModel } from '../../support/text.ts';
 
 /** The first installation downloads some hundred megabytes. */
 const INSTALL_MS = 300_000;
@@ -11,8 +12,19 @@ const INSTALL_MS = 300_000;
 describe('a coding agent', () => {
   const model = modelVia('messages');
   const known = Object.values(CODEX_NAMES);
-  const text = useTestText({
-    models: [model, ...known].map((id) => textModel(id, [{ format: 'messages' }], { compatibility: 'full' })),
+  const models = [model, ...known].map((id) =>
+    textModel(id, [{ format: 'messages', serverTools: false }], { compatibility: 'full', webSearch: { maxCalls: 3 } }),
+  );
+  let search: TestSearch;
+  let text: TestText;
+
+  before(async () => {
+    search = await startTestSearch();
+    text = await startTestText({ models, search: search.service });
+  });
+  after(async () => {
+    await text.stop();
+    await search.stop();
   });
 
   const agents = [

@@ -17,6 +17,7 @@ const KINDS: readonly FaultName[] = [
   'lost',
   'months',
   'store',
+  'realtime',
 ];
 
 /** A short version of `npm run drill`. */
@@ -37,6 +38,8 @@ describe('a drill', function () {
         textProcesses: 1,
         createsPerSecond: 2,
         textRequestsPerSecond: 4,
+        batchClients: 1,
+        realtimeSessions: 8,
         taskDeadlineMs: 30_000,
         quietMs: 120_000,
       },

@@ -19,6 +19,12 @@ describe('the options of a drill', () => {
       .and.not.include('restore');
   });
 
+  it('exclude a second store from a drill of batches', () => {
+    expect(parseOptions(['--batches'], 42).kinds)
+      .to.include('store')
+      .and.not.include('s3');
+  });
+
   it('set the duration, the seed, the number of faults and their kinds', () => {
     const options = parseOptions(['--minutes', '4', '--seed', '7', '--faults', '100', '--only', 'api,silence'], 42);
     expect(options).to.deep.include({ durationMs: 240_000, faults: 100, kinds: ['api', 'silence'], seed: 7 });

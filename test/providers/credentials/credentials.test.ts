@@ -7,7 +7,7 @@ import { openCredentials } from '../../../providers/credentials/open.ts';
 import { probeUpstreams } from '../../../providers/probe.ts';
 import { type Auth, authSchema } from '../../../providers/credentials/settings.ts';
 import { type Clouds, startClouds } from '../../support/clouds/clouds.ts';
-import { AWS_KEY, AWS_KEY_ID, AZURE_SECRET, AZURE_TENANT, ROLE } from '../../support/clouds/token-services.ts';
+import { AWS_KEY, AWS_KEY_ID, AZURE_SECRET, AZURE_TENANT, ROLE } from '../../../lab/stack/clouds/token-services.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 import { useStarted, useTestFolder } from '../../support/started.ts';
 
@@ -112,18 +112,28 @@ describe('credentials that expire', () => {
     expect((await failureOf(credentials)).message).to.include('ENOENT');
   });
 
-  it('are fetched by a probe, which reports whether the token service accepts them', async () => {
-    const settings = { name: 'azure', apiKeys: ['auth'], auth: authOf('azure', clouds) } as const;
-    const platform = { name: 'azure', region: null, apiVersion: null } as const;
-    const upstreams = { media: [], text: [{ ...settings, platform, baseUrls: { 'chat-completions': clouds.url } }] };
-    const probe = () =>
-      probeUpstreams(upstreams, { formatsOf: () => ['chat-completions'], modelsOf: () => [], timeoutMs: 5_000 });
-    const count = clouds.issued.azure;
-    expect((await probe()).map(({ verdict, key }) => [verdict, key])).to.deep.equal([['unclear', 'auth']]);
-    expect(clouds.issued.azure).to.equal(count + 1);
-    clouds.conduct.mode = 'refuse';
-    expect((await probe()).map(({ verdict }) => verdict)).to.deep.equal(['refused']);
-  });
+  for (const [vendor, name, address, verdict] of [
+    // Vertex and Bedrock have no list of models at these addresses.
+    ['google', 'vertex', '/v1/projects/my-project/locations/global', 'unclear'],
+    ['aws', 'bedrock', '', 'unclear'],
+    ['azure', 'azure', '', 'accepted'],
+  ] as const) {
+    it(`open the token service for a probe of ${name}, which reports whether the service accepts them`, async () => {
+      const settings = { name, apiKeys: ['auth'], auth: authOf(vendor, clouds) } as const;
+      const platform = { name, region: 'us-east-1', apiVersion: null };
+      const baseUrls = { 'chat-completions': `${clouds.url}${address}` };
+      const probe = () =>
+        probeUpstreams(
+          { media: [], text: [{ ...settings, platform, baseUrls }] },
+          { formatsOf: () => ['chat-completions'], modelsOf: () => [], timeoutMs: 5_000 },
+        );
+      const count = clouds.issued[vendor];
+      expect((await probe()).map((one) => [one.verdict, one.key])).to.deep.equal([[verdict, null]]);
+      expect(clouds.issued[vendor]).to.equal(count + 1);
+      clouds.conduct.mode = 'refuse';
+      expect((await probe()).map((one) => one.verdict)).to.deep.equal(['refused']);
+    });
+  }
 
   for (const [name, auth, message] of [
     [

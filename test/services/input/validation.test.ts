@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import Joi from 'joi';
-import { choice, createValidator, freeText, linkList } from '../../../services/input/validation.ts';
+import { choice, createValidator, freeText, linkList, list } from '../../../services/input/validation.ts';
 import { createRefusalReader } from '../../support/refusal.ts';
 
 const schema = Joi.object<{ readonly first: string; readonly second?: string; readonly list?: readonly string[] }>({
@@ -73,6 +73,21 @@ describe('validation of bodies', () => {
     expect(refusalOf({ first: 'x', list: many })).to.equal('"list" accepts at most 2 items');
     const fields = Object.fromEntries(many.map((index) => [`field${index}`, index]));
     expect(refusalOf({ ...fields, first: 'x' })).to.equal('unknown field: field0');
+  });
+
+  it('checks no item of a list that is too long, also where a value may have several forms', () => {
+    let checked = 0;
+    const item = Joi.any().custom((value: unknown) => {
+      checked += 1;
+      return value;
+    });
+    const items = list(item, { max: 2 });
+    const refusal = createRefusalReader(createValidator(Joi.object({ items, either: Joi.alternatives('x', items) })));
+    expect(refusal({ items: ['a', 'b'] })).to.equal('accepted');
+    expect(checked).to.equal(2);
+    expect(refusal({ items: ['a', 'b', 'c'] })).to.equal('"items" accepts at most 2 items');
+    expect(refusal({ either: ['a', 'b', 'c'] })).to.match(/^"either"/);
+    expect(checked).to.equal(2);
   });
 
   it('does not change the body', () => {

@@ -13,6 +13,7 @@ import {
 } from '../../../providers/checkout.ts';
 import { useTestDatabase } from '../../support/database.ts';
 import { createAccount } from '../../support/factories.ts';
+import { PlayedBilling } from '../../support/plan-billing.ts';
 
 type Mood = 'pays' | 'pays, and the answer is lost' | 'refuses';
 
@@ -25,6 +26,7 @@ describe('an automatic top-up', () => {
   const cards = new Map<string, SavedCard>();
 
   const checkout: CheckoutPages = {
+    ...new PlayedBilling('cards').pages,
     origin: 'https://checkout.stripe.com',
     open: async () => 'cs_1',
     find: async () => null,

@@ -1,12 +1,11 @@
 import { expect } from 'chai';
 import { correct } from '../../../services/money/corrections.ts';
-import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { findAccount } from '../../../db/queries/accounts.ts';
 import { topUp } from '../../../db/queries/credits.ts';
 import { lockReturns } from '../../../db/queries/returned-payments.ts';
 import { newId } from '../../../domain/ids.ts';
 import { parseUsd } from '../../../domain/money.ts';
-import { useTestDatabase } from '../../support/database.ts';
+import { useTestDatabase, whenOneWaitsForLock } from '../../support/database.ts';
 import { createAccount } from '../../support/factories.ts';
 
 describe('correct', () => {
@@ -21,15 +20,7 @@ describe('correct', () => {
       await lockReturns(announcement, reference);
       const services = { database, money: { secondApprovalAbove: parseUsd(100) }, publicUrl: 'http://127.0.0.1' };
       const started = correct(services, asked, newId('transfer'));
-      await waitUntil(
-        async () => {
-          const waiting = await database('pg_stat_activity')
-            .where('wait_event_type', 'Lock')
-            .whereRaw('datname = current_database()');
-          expect(waiting).to.have.length(1);
-        },
-        { timeoutMs: 30_000, pauseMs: 5 },
-      );
+      await whenOneWaitsForLock(database);
       await topUp(announcement, { accountId, amount, reference });
       return { byHand: started };
     });

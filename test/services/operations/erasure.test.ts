@@ -29,8 +29,7 @@ const MARKER = 'zebrafish';
 const NAMED = { model: 'vidone-3.0', prompt: `A ${MARKER}`, duration: 5, user: MARKER };
 const TARGET = { upstream: 'u', format: 'f', model: 'm', key: 'k' };
 
-describe('the content of an account', function () {
-  this.timeout(120_000);
+describe('the content of an account', () => {
   const stack = useTestStack();
   before(() => Promise.all([stack.api.start(), stack.worker.start()]));
 
@@ -178,7 +177,7 @@ describe('the content of an account', function () {
       'table uploads',
       'table text_attempts',
       'table delivery_attempts',
-      'table end_user_budgets',
+      'table budgets',
       'a file',
     ]);
     expect(await endUsersOf(accountId)).to.deep.equal([MARKER]);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { createMailer, MailError } from '../../../services/people/mailer.ts';
 import { startMailServer, type TestMailServer } from '../../support/smtp.ts';
 
-const MAIL = { to: 'ada@example.com', subject: 'Hello', text: 'A line.\n' };
+const MAIL = { id: 'mail_1', to: 'ada@example.com', subject: 'Hello', text: 'A line.\n', html: '<p>A line.</p>' };
 const FROM = 'Genway <genway@example.com>';
 
 describe('the mailer', () => {
@@ -35,7 +35,8 @@ describe('the mailer', () => {
     expect(raw)
       .to.match(/^From: Genway <genway@example.com>\r$/m)
       .and.match(/^Content-Type: text\/plain/m)
-      .and.match(/^Auto-Submitted: auto-generated\r$/m);
+      .and.match(/^Auto-Submitted: auto-generated\r$/m)
+      .and.match(/^Message-ID: <mail_1@example.com>\r$/m);
     expect(text).to.include('A line.');
   });
 

@@ -24,7 +24,7 @@ describe('a code of an authenticator app', () => {
   }
 
   it('comes from an address that authenticator apps can read', () => {
-    expect(secondFactorAddress(SECRET, 'a+b@example.com')).to.equal(
+    expect(secondFactorAddress(SECRET, { issuer: 'Genway', email: 'a+b@example.com' })).to.equal(
       `otpauth://totp/Genway:a%2Bb%40example.com?issuer=Genway&secret=${SECRET}&algorithm=SHA1&digits=6&period=30`,
     );
   });

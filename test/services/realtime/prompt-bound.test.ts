@@ -2,7 +2,12 @@ import { expect } from 'chai';
 import { PromptBound } from '../../../services/realtime/prompt-bound.ts';
 import { readClientEvent } from '../../../text/realtime/client-events.ts';
 
-const RULES = { model: 'demo-realtime', maxOutputTokens: 4_096 };
+const RULES = {
+  model: 'demo-realtime',
+  maxOutputTokens: 4_096,
+  vendorAnswersSpeech: false,
+  transcriptions: new Map(),
+};
 const event = (body: object) => readClientEvent(Buffer.from(JSON.stringify(body)), RULES);
 const append = (bytes: number) =>
   event({ type: 'input_audio_buffer.append', audio: Buffer.alloc(bytes).toString('base64') });
@@ -11,9 +16,9 @@ describe('PromptBound', () => {
   /** The tokens that events add. */
   function addedBy(...events: readonly ReturnType<typeof event>[]): number {
     const bound = new PromptBound(1_000);
-    const before = bound.tokens;
+    const before = bound.tokens.max;
     for (const one of events) bound.add(one);
-    return bound.tokens - before;
+    return bound.tokens.max - before;
   }
 
   it('counts audio by how long it plays, in the format of the session', () => {
@@ -39,11 +44,45 @@ describe('PromptBound', () => {
     const bound = new PromptBound(1_000);
     const atStart = bound.tokens;
     bound.add(append(48_000));
-    const added = bound.tokens - atStart;
-    bound.replace(atStart, 100);
-    bound.addOutput(50);
-    expect(bound.tokens).to.be.within(150 + added - 1, 150 + added);
-    bound.replace(bound.tokens, 1_000_000);
-    expect(bound.tokens).to.be.below(1_000);
+    const added = bound.tokens.max - atStart.max;
+    bound.replace(atStart, { tokens: 100, audio: 0 });
+    bound.addOutput(50, 0);
+    expect(bound.tokens.max).to.be.within(150 + added - 1, 150 + added);
+    bound.replace(bound.tokens, { tokens: 1_000_000, audio: 0 });
+    expect(bound.tokens.max).to.be.below(1_000);
+  });
+
+  it('estimates what was sent, with ten tokens for each second of audio that the prompt has', () => {
+    const bound = new PromptBound(1_000);
+    expect(bound.tokens).to.include({ estimated: 0, estimatedAudio: 0 });
+    bound.add(append(96_000));
+    expect(bound.tokens.estimatedAudio, 'no prompt has audio before it is committed').to.equal(0);
+    bound.add(event({ type: 'input_audio_buffer.commit' }));
+    const { estimated, estimatedAudio } = bound.tokens;
+    expect(estimatedAudio).to.equal(20);
+    expect(estimated).to.be.within(20, 60);
+    bound.add(append(48_000));
+    bound.add(event({ type: 'input_audio_buffer.clear' }));
+    bound.commit();
+    expect(bound.tokens.estimatedAudio).to.equal(20);
+  });
+
+  it('leaves out the silence before speech', () => {
+    const bound = new PromptBound(1_000);
+    for (let seconds = 0; seconds < 100; seconds += 1) bound.add(append(48_000));
+    bound.startSpeech();
+    bound.add(append(48_000));
+    bound.commit();
+    expect(bound.tokens.estimatedAudio).to.equal(310);
+  });
+
+  it('estimates from the vendor’s count of audio on', () => {
+    const bound = new PromptBound(1_000);
+    bound.add(append(96_000));
+    bound.commit();
+    bound.replace(bound.tokens, { tokens: 90, audio: 15 });
+    bound.addOutput(60, 40);
+    expect(bound.tokens.estimatedAudio).to.equal(55);
+    expect(bound.tokens.estimated).to.equal(150);
   });
 });

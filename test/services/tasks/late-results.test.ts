@@ -15,8 +15,7 @@ interface LateResultBody {
 /** Ends two seconds after the deadline. */
 const LATE = 'A lighthouse [sim:render_ms=8000,unstoppable]';
 
-describe('a result that arrives after the refund', function () {
-  this.timeout(120_000);
+describe('a result that arrives after the refund', () => {
   const stack = useTestStack({ env: { GENWAY_TASK_DEADLINE_S: '6' } });
   before(() => Promise.all([stack.api.start(), stack.worker.start()]));
 

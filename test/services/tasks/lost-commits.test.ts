@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { startTcpProxy, type TcpProxy } from '../../../lab/stack/tcp-proxy.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { whenOneWaitsForLock } from '../../support/database.ts';
 import { useTestApp } from '../../support/app.ts';
 import type { TestCaller } from '../../support/factories.ts';
 import { call } from '../../support/stack.ts';
@@ -38,16 +39,7 @@ describe('a create call under an Idempotency-Key whose commit is not acknowledge
     const { answer } = await app.database.transaction(async (transaction) => {
       await transaction('accounts').where({ id: caller.accountId }).forNoKeyUpdate();
       const begun = create();
-      await waitUntil(
-        async () => {
-          const waiting = await app
-            .database('pg_stat_activity')
-            .where('wait_event_type', 'Lock')
-            .whereRaw('datname = current_database()');
-          expect(waiting).to.have.length(1);
-        },
-        { timeoutMs: 30_000, pauseMs: 5 },
-      );
+      await whenOneWaitsForLock(app.database);
       proxy.swallowAnswers();
       return { answer: begun };
     });

@@ -19,8 +19,7 @@ import { useTestTemporal } from '../../support/temporal.ts';
 const HOUR_MS = 3_600_000;
 const silent = pino({ level: 'silent' });
 
-describe('the repair of abandoned tasks', function () {
-  this.timeout(180_000);
+describe('the repair of abandoned tasks', () => {
   const testDatabase = useTestDatabase();
   const temporal = useTestTemporal();
   let client: Client;
@@ -107,6 +106,7 @@ describe('the repair of abandoned tasks', function () {
       ...common,
       starter: createTaskStarter({ ...common, client }),
       deliveryStarter: { startDue: async () => 0 },
+      batchStarter: { startDue: async () => 0 },
       workflows: createWorkflowAccess(client),
     });
     await waitUntil(

@@ -12,8 +12,7 @@ const RECORDED: RecordedEnding = {
   deliveryIds: [newId('delivery')],
 };
 
-describe('access to workflows', function () {
-  this.timeout(180_000);
+describe('access to workflows', () => {
   const temporal = useTestTemporal();
   let access: WorkflowAccess;
   let accessToNothing: WorkflowAccess;

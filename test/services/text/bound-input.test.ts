@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { assert, constantFrom, integer, property, tuple } from 'fast-check';
 import { encode as encodeCl100k } from 'gpt-tokenizer/encoding/cl100k_base';
 import { encode as encodeO200k } from 'gpt-tokenizer/encoding/o200k_base';
-import { maxInputTokens, maxTokenCount } from '../../../services/text/bound-input.ts';
+import { boundInput, maxTokenCount } from '../../../services/text/bound-input.ts';
 import { CATALOGUE } from '../../support/catalogue.ts';
 import type { MediaKind, TextModel } from '../../../catalogue/types.ts';
 import type { JsonObject } from '../../../domain/json.ts';
@@ -116,9 +116,9 @@ describe('the maximum of tokens of an input', () => {
       { tools: [{ name: 'look', input_examples: [{ [WORDS]: true }] }] },
     ];
     for (const body of bodies) {
-      expect(maxInputTokens(textRequest(), body, model)).to.be.greaterThan(maxTokenCount(WORDS));
+      expect(boundInput(textRequest(), body, model).maxInputTokens).to.be.greaterThan(maxTokenCount(WORDS));
     }
-    expect(maxInputTokens(textRequest(), { metadata: { words: WORDS } }, model)).to.be.lessThan(100);
+    expect(boundInput(textRequest(), { metadata: { words: WORDS } }, model).maxInputTokens).to.be.lessThan(100);
   });
 
   it('counts no media data as text, also within a data URL', () => {
@@ -126,9 +126,11 @@ describe('the maximum of tokens of an input', () => {
     const url = `data:image/png;base64,${data}`;
     const turns = [{ role: 'user', parts: [image({ kind: 'base64', mediaType: 'image/png', data })] }] as const;
     for (const body of [{ source: { data } }, { image_url: { url } }]) {
-      const most = maxInputTokens(textRequest({ turns }), body, model);
+      const most = boundInput(textRequest({ turns }), body, model).maxInputTokens;
       expect(most).to.be.within(model.mediaTokens.image, model.mediaTokens.image + 100);
-      expect(maxInputTokens(textRequest({ turns }), { ...body, text: data }, model)).to.be.greaterThan(data.length / 2);
+      expect(boundInput(textRequest({ turns }), { ...body, text: data }, model).maxInputTokens).to.be.greaterThan(
+        data.length / 2,
+      );
     }
   });
 
@@ -161,7 +163,7 @@ describe('the maximum of tokens of an input', () => {
 
 /** The input of a request whose body holds nothing else. */
 function mostOfAll(request: TextRequest, model: TextModel): number {
-  return maxInputTokens(request, { turns: request.turns, tools: request.tools }, model);
+  return boundInput(request, { turns: request.turns, tools: request.tools }, model).maxInputTokens;
 }
 
 function modelOf(id: string): TextModel {

@@ -96,7 +96,7 @@ describe('a text request', () => {
       { numRuns: RUNS, endOnFailure: true },
     );
     expect(answered).to.be.greaterThan(2 * RUNS);
-  }).timeout(120_000);
+  });
 });
 
 /** @returns the status of the answer; null for a client that left */

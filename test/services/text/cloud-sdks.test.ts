@@ -12,7 +12,7 @@ import { OAuth2Client } from 'google-auth-library';
 import { AzureOpenAI } from 'openai';
 import { openCredentials } from '../../../providers/credentials/open.ts';
 import { AZURE_KEY, startClouds } from '../../support/clouds/clouds.ts';
-import { AWS_KEY, AWS_KEY_ID } from '../../support/clouds/token-services.ts';
+import { AWS_KEY, AWS_KEY_ID } from '../../../lab/stack/clouds/token-services.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 import { useStarted } from '../../support/started.ts';
 

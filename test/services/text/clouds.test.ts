@@ -2,11 +2,13 @@
  * Text over Vertex, Bedrock and Azure, from real sockets to real sockets: every feature from clients of each format, with
  * tokens and signatures that the clouds check.
  */
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { parse } from 'yaml';
 import { WIRE_FORMAT_NAMES, type UpstreamFormatName, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import { textUpstreamSchema, toTextUpstream, type TextUpstreamSettings } from '../../../providers/text/settings.ts';
 import { AZURE_KEY, BEDROCK_KEY, type Clouds, startClouds } from '../../support/clouds/clouds.ts';
-import { AWS_KEY, AWS_KEY_ID, AZURE_SECRET, AZURE_TENANT, ROLE } from '../../support/clouds/token-services.ts';
+import { AWS_KEY, AWS_KEY_ID, AZURE_SECRET, AZURE_TENANT, ROLE } from '../../../lab/stack/clouds/token-services.ts';
 import { useStarted } from '../../support/started.ts';
 import { ASK, textModel, useTestText } from '../../support/text.ts';
 
@@ -126,6 +128,45 @@ const FEATURES: Readonly<
     },
   },
 };
+
+/** The ways whose token or signature a cloud can refuse. */
+const WITH_AUTH: readonly string[] = Object.keys(TARGETS).filter((id) => {
+  const provider = targetOf(id).provider;
+  return provider !== 'bedrock-key' && provider !== 'azure-key' && provider !== 'azure-older';
+});
+
+/** The upstreams of docs/upstreams.md, with a route to each. */
+const DOCUMENTED = [
+  ['vertex', 'generate-content', 'textg-gemini'],
+  ['bedrock', 'messages', 'textg.anthropic.claude-v1:0'],
+  ['azure', 'responses', 'textg-deployment'],
+] as const;
+
+/** The block of docs/upstreams.md as an operator would use it, at the addresses of the tests. */
+function documentedUpstreamsAt(clouds: Clouds): readonly TextUpstreamSettings[] {
+  const page = readFileSync(new URL('../../../docs/upstreams.md', import.meta.url), 'utf8');
+  const [, block = ''] = /^```yaml\n(text:\n {2}- name: vertex\n[^]*?)```/m.exec(page) ?? [];
+  const variables: Readonly<Record<string, string>> = {
+    AZURE_TENANT_ID: AZURE_TENANT,
+    AZURE_CLIENT_ID: 'client-1',
+    AZURE_CLIENT_SECRET: AZURE_SECRET,
+  };
+  const { text: entries } = parse(block.replaceAll(/\$\{(\w+)\}/g, (_, name: string) => variables[name] ?? ''));
+  return entries.map((entry: { readonly name: string; readonly auth: Readonly<Record<string, object>> }) => {
+    const [[kind, auth] = ['', {}]] = Object.entries(entry.auth);
+    const { credentials_file: file, ...own } = { credentials_file: undefined, ...auth };
+    const given = file === undefined ? own : { ...own, credentials: JSON.stringify(clouds.serviceAccount()) };
+    const { value, error } = textUpstreamSchema.validate({
+      ...entry,
+      name: `documented-${entry.name}`,
+      base_url: clouds.url,
+      auth: { [kind]: { ...given, token_url: `${clouds.url}/tokens/${kind}` } },
+    });
+    if (error) throw error;
+    return toTextUpstream(value);
+  });
+}
+
 function targetOf(id: string): Target {
   const target = TARGETS[id];
   if (target === undefined) throw new Error(`there is no target ${id}`);
@@ -142,12 +183,15 @@ describe('text over a cloud', () => {
       formats: ['embeddings'],
     }),
   );
-  const withSimulator = ['bedrock-invoke', 'vertex-claude'].map((id) =>
+  const withSimulator = WITH_AUTH.map((id) =>
     textModel(`textg-via-${id}-or-simulator`, [targetOf(id), { format: 'messages' }]),
   );
+  const documented = DOCUMENTED.map(([provider, format, model]) =>
+    textModel(`textg-documented-${provider}`, [{ provider: `documented-${provider}`, format, model }]),
+  );
   const text = useTestText(() => ({
-    upstreams: upstreamsAt(clouds),
-    models: [...models, ...embedding, ...withSimulator],
+    upstreams: [...upstreamsAt(clouds), ...documentedUpstreamsAt(clouds)],
+    models: [...models, ...embedding, ...withSimulator, ...documented],
   }));
 
   async function ask(format: WireFormatName, id: string, prompt: string, fields: object, stream: boolean) {
@@ -299,6 +343,21 @@ describe('text over a cloud', () => {
     beforeEach(() => text.resumeUpstreams());
     afterEach(() => Object.assign(clouds.conduct, { mode: 'serve', skewMs: 0 }));
 
+    it('takes the next route on every way when keys and roles are revoked, and charges for its answer', async () => {
+      for (const id of WITH_AUTH) {
+        expect([(await say(id)).status, await lastProvider()], id).to.deep.equal([200, targetOf(id).provider]);
+      }
+      clouds.conduct.mode = 'refuse';
+      clouds.revokeTokens();
+      clouds.awsKeys.clear();
+      for (const id of WITH_AUTH) {
+        expect([(await say(id)).status, await lastProvider()], id).to.deep.equal([200, 'simulator']);
+        expect(text.outcomes.at(-1)?.usage?.outputTotal, id).to.be.greaterThan(0);
+        text.resumeUpstreams();
+      }
+      clouds.awsKeys.set(AWS_KEY_ID, AWS_KEY);
+    });
+
     it('takes the next route while the clock of Bedrock differs, and then corrects its own', async () => {
       expect([(await say('bedrock-invoke')).status, await lastProvider()]).to.deep.equal([200, 'bedrock']);
       clouds.conduct.skewMs = 20 * 60_000;
@@ -306,12 +365,21 @@ describe('text over a cloud', () => {
       text.resumeUpstreams();
       expect([(await say('bedrock-invoke')).status, await lastProvider()]).to.deep.equal([200, 'bedrock']);
     });
+  });
 
-    it('takes the next route when a cloud no longer accepts a token', async () => {
-      expect([(await say('vertex-claude')).status, await lastProvider()]).to.deep.equal([200, 'vertex']);
-      clouds.revokeTokens();
-      expect([(await say('vertex-claude')).status, await lastProvider()]).to.deep.equal([200, 'simulator']);
+  describe('as docs/upstreams.md has it', () => {
+    const machine = { AWS_ACCESS_KEY_ID: AWS_KEY_ID, AWS_SECRET_ACCESS_KEY: AWS_KEY.secret };
+    before(() => Object.assign(process.env, machine));
+    after(() => {
+      for (const name of Object.keys(machine)) delete process.env[name];
     });
+    for (const [provider] of DOCUMENTED) {
+      it(`answers over ${provider}`, async () => {
+        const { path, body } = ASK.messages(`textg-documented-${provider}`, 'Say exactly: as documented', false);
+        const response = await text.post(path, body);
+        expect(wordsOf(await response.text())).to.include('as documented');
+      });
+    }
   });
 });
 

@@ -302,6 +302,15 @@ describe('models with full compatibility', () => {
       expect(sent?.body['tools']).to.deep.equal([tools[0]]);
     });
 
+    it('are not those that only the vendor runs: the refusal says what to do', async () => {
+      // contract 4.8:26
+      for (const type of ['code_interpreter', 'file_search', 'mcp']) {
+        const refused = await ask('responses', fullVia('responses'), { tools: [{ type }] });
+        expect(refused.status).to.equal(400);
+        expect(refused.text).to.include(type).and.include('send a tool of the type');
+      }
+    });
+
     it('restrict the tools to the allowed ones', async () => {
       const look = { type: 'function', name: 'look', parameters: SCHEMA };
       const tool_choice = { type: 'allowed_tools', mode: 'required', tools: [{ type: 'function', name: 'look' }] };

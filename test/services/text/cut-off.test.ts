@@ -6,8 +6,7 @@ const SLOW = {
   messages: [{ role: 'user', content: 'Say exactly: at last [sim:delay_ms=2500]' }],
 };
 
-describe('the cut-off of text requests', function () {
-  this.timeout(120_000);
+describe('the cut-off of text requests', () => {
   let key: string;
 
   const stack = useTestStack({ env: { GENWAY_TEXT_CUTOFF_S: '1' } });

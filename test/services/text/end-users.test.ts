@@ -159,7 +159,7 @@ describe('end users', () => {
   it('have at most this many budgets in an account', async () => {
     // contract 4.11:19
     await app.database.raw(
-      `INSERT INTO end_user_budgets (id, account_id, end_user, usage_limit, limit_period)
+      `INSERT INTO budgets (id, account_id, end_user, usage_limit, limit_period)
        SELECT 'eub_' || lpad(number::text, 32, '0'), ?, 'user-' || number, 1, 'day' FROM generate_series(1, ?) AS number`,
       [caller.accountId, END_USERS.maxBudgets],
     );
@@ -167,7 +167,7 @@ describe('end users', () => {
     expect(field(await setBudget('user-7', '3'), 'usage_limit_usd')).to.equal('3');
     await untilRefused({ user: 'user-8' });
     expect((await chat({ user: 'alice' })).status).to.equal(200);
-    await app.database('end_user_budgets').where({ account_id: caller.accountId }).delete();
+    await app.database('budgets').where({ account_id: caller.accountId }).delete();
   });
 
   it('whose names the database cannot store are known by the storable part', async () => {
@@ -227,7 +227,7 @@ describe('the budget of an end user with a long name', () => {
     const { accountId } = await app.createAccount({ fundedUsd: 100 });
     const budget = ['--end-user', SENT, '--usage-limit-usd', '1', '--limit-period', 'day'];
     await genway('budgets', 'set', accountId, ...budget);
-    const budgets = await app.database('end_user_budgets').where({ account_id: accountId }).pluck('end_user');
+    const budgets = await app.database('budgets').where({ account_id: accountId }).pluck('end_user');
     expect(budgets).to.deep.equal([endUserName(SENT)]);
     const listed = await genway('budgets', 'list', accountId, '--end-user', SENT, '--json');
     expect(JSON.parse(listed).data).to.have.length(1);

@@ -13,6 +13,7 @@ import { FORMATS } from '../../../text/formats.ts';
 import { Meter } from '../../../text/meter.ts';
 import { withOfferedEffort } from '../../../text/reasoning.ts';
 import { runStage } from '../../../text/stage.ts';
+import { textModel } from '../../support/text.ts';
 import { eventsOf, resultOf } from '../../text/answers.ts';
 import { answerOfStream, fromBytes, renderContext, streamedTo, textResult, throughJson } from '../../text/support.ts';
 
@@ -277,13 +278,6 @@ const TOOL_CHOICES: readonly Feature[] = [
       null,
     ),
     named: { 'chat-completions': 'tools.strict', responses: 'tools.strict', messages: 'tools.strict' },
-  },
-  {
-    // Tools that the vendor would run and charge for.
-    name: 'a web search',
-    asked: by<object | null>(null, { tools: [{ type: 'web_search' }] }, null, { tools: [{ googleSearch: {} }] }),
-    sent: by<Sent>(null, null, null, null),
-    named: { responses: 'tools.web_search', 'generate-content': 'tools.googleSearch' },
   },
 ];
 
@@ -582,7 +576,11 @@ function readRequest(client: WireFormatName, fields: object, stream: boolean): R
   const context = { compatibility: 'full', ...(isInPath && { address: { model: 'm', stream } }) } as const;
   const parsed = FORMATS[client].client.parseRequest(body, context);
   const request = withOfferedEffort(parsed, { reasoning: true, reasoningEfforts: ['none', 'low', 'medium', 'high'] });
-  const model = { reasoning: true, compatibility: 'full', outputTokenLimit: 1_000 } as const;
+  const model = textModel('m', [{ format: client }], {
+    reasoning: true,
+    compatibility: 'full',
+    outputTokenLimit: 1_000,
+  });
   return { format: FORMATS[client], body, request, model, streamsArray: false };
 }
 

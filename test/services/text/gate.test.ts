@@ -304,7 +304,7 @@ describe('the access check of the text endpoints', () => {
   it('answers no other path', async () => {
     // contract 1:10 4.8.4:3
     for (const path of [
-      '/v1/messages/batches',
+      '/v1/messages/batches/x/y',
       '/v1',
       '/v1beta/tunedModels',
       '/v1beta/models/%:generateContent',

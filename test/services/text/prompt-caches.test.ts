@@ -131,7 +131,7 @@ describe('tokens written to the cache of an upstream', () => {
       const [row] = await rowsOf(text);
       const charge = text.charges.at(-1);
       const noVoice = { hasAudioInput: false, hasAudioOutput: false, characters: 0, audioSeconds: 0 };
-      const most = { ...noVoice, inputTokens: charge?.maxInputTokens ?? 0, isCachedFor1h };
+      const most = { ...noVoice, maxInputTokens: charge?.maxInputTokens ?? 0, isCachedFor1h };
       const { input, perOutputToken } = boundText(PRICING, most, 0);
       expect(row).to.include({ held: (input + 1_000n * perOutputToken).toString() });
     }

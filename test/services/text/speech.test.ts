@@ -184,7 +184,9 @@ describe('POST /v1/audio/speech', () => {
 
 describe('speech of a model', () => {
   const silence = Buffer.alloc(48_000);
-  const upstream = useScriptedUpstream((request, response) => {
+  let sent = '';
+  const upstream = useScriptedUpstream((request, response, body) => {
+    sent = body;
     if (request.url?.includes(':streamGenerateContent') === true) {
       const part = { inlineData: { mimeType: 'audio/L16;codec=pcm;rate=24000', data: silence.toString('base64') } };
       const usageMetadata = { promptTokenCount: 5, candidatesTokenCount: 25, totalTokenCount: 30 };
@@ -206,7 +208,13 @@ describe('speech of a model', () => {
     return {
       upstreams: [{ name: 'own', apiKeys: ['k'] as const, baseUrls: upstream.baseUrls }],
       models: [
-        { ...byToken, id: 'own', routes: [{ ...byToken.routes[0], provider: 'own', format: 'generate-content' }] },
+        {
+          ...byToken,
+          id: 'own',
+          routes: [
+            { ...byToken.routes[0], provider: 'own', format: 'generate-content', set: { service_tier: 'flex' } },
+          ],
+        },
         { ...byCharacter, id: 'by-second', pricing: bySecond, routes: [{ ...byCharacter.routes[0], provider: 'own' }] },
       ],
     };
@@ -220,6 +228,7 @@ describe('speech of a model', () => {
     expect(bytes).to.have.length(WAV_HEADER + silence.length);
     expect(bytes.readUInt32LE(24)).to.equal(24_000);
     expect(await lastRow(text)).to.include({ input_tokens: '5', output_tokens: '25', audio_output_tokens: '25' });
+    expect(JSON.parse(sent), 'the fields that the route sets').to.include({ service_tier: 'flex' });
   });
 
   it('is refused by a route that does not have the format', async () => {

@@ -195,6 +195,12 @@ describe('POST /v1/audio/transcriptions', () => {
 
 describe('a transcription', () => {
   const upstream = useScriptedUpstream((request, response, body) => {
+    if (body.includes('name="stream"')) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      const delta = { type: 'transcript.text.delta', delta: 'word '.repeat(40) };
+      response.write(`data: ${JSON.stringify(delta)}\n\n`);
+      return;
+    }
     if (request.url?.includes(':generateContent') !== true) {
       response.end(JSON.stringify({ text: 'Long', usage: { type: 'duration', seconds: 9 } }));
       return;
@@ -213,6 +219,7 @@ describe('a transcription', () => {
   const text = useTestText(() => {
     const [byToken, bySecond] = [soldModel(BY_TOKEN), soldModel(BY_SECOND)];
     return {
+      settings: { readOnMs: 1_000 },
       upstreams: [{ name: 'own', apiKeys: ['k'] as const, baseUrls: upstream.baseUrls }],
       models: [
         { ...byToken, id: 'native', routes: [{ ...byToken.routes[0], provider: 'own', format: 'generate-content' }] },
@@ -236,6 +243,20 @@ describe('a transcription', () => {
     expect(answer.text).to.equal(`audio/wav ${file.byteLength}`);
     expect(answer.usage).to.deep.include({ type: 'tokens', input_tokens: 42, output_tokens: 5 });
     expect(await lastRow(text)).to.include({ input_tokens: '42', audio_input_tokens: '32', output_tokens: '5' });
+  });
+
+  it('costs the seconds that its text takes to speak if the client leaves, even if the file announced fewer', async () => {
+    // contract 4.8.7:6
+    const leaving = new AbortController();
+    const response = await fetch(`${text.baseUrl}/v1/audio/transcriptions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${text.apiKey}` },
+      body: formOf({ model: 'long', stream: 'true' }, wavOf(1)),
+      signal: leaving.signal,
+    });
+    await response.body?.getReader().read();
+    leaving.abort();
+    expect(await lastRow(text)).to.include({ outcome: 'disconnected', audio_seconds: '10' });
   });
 
   it('costs the seconds that the upstream heard, even if the file announced fewer', async () => {

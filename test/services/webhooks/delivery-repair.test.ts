@@ -9,8 +9,7 @@ import { createAccount, createEndpoint } from '../../support/factories.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 import { useTestTemporal } from '../../support/temporal.ts';
 
-describe('the repair of abandoned deliveries', function () {
-  this.timeout(180_000);
+describe('the repair of abandoned deliveries', () => {
   const testDatabase = useTestDatabase();
   const temporal = useTestTemporal();
   let endpoint: { id: string; accountId: string };

@@ -50,6 +50,13 @@ describe('requests for simulated text', () => {
     });
   }
 
+  it('requests are counted by the mark of their prompt', async () => {
+    for (const format of WIRE_FORMATS) await ask(format, {}, '[sim:mark=one,fail=bad_request]');
+    await ask(chat, {}, '[sim:mark=two]', true);
+    const response = await fetch(`${simulator.url}/_sim/marks`);
+    expect(await response.json()).to.deep.equal({ data: { one: WIRE_FORMATS.length, two: 1 } });
+  });
+
   it('get the requested number of choices', async () => {
     const [prompt, both] = ['[sim:say=Yes]', /"index":1/];
     for (const stream of [false, true]) {

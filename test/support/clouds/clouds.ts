@@ -10,9 +10,9 @@ import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { parseServerSentEvents } from '../../../text/sse.ts';
 import { runStage } from '../../../text/stage.ts';
 import { startTextSimulator } from '../simulator.ts';
-import { verifySignature } from './aws-signature.ts';
+import { verifySignature } from '../../../lab/stack/clouds/aws-signature.ts';
 import { fromEvent, fromMessage, isErrorEvent, toMessages } from './converse.ts';
-import { createTokenServices, type TokenServices } from './token-services.ts';
+import { createTokenServices, type TokenServices } from '../../../lab/stack/clouds/token-services.ts';
 
 export const AZURE_KEY = 'an-azure-key';
 export const BEDROCK_KEY = 'a-bedrock-api-key';
@@ -67,7 +67,7 @@ export async function startClouds(): Promise<Clouds> {
     received.push({ path: pathname + search, body: given, headers: request.headers });
     const path = decodeURIComponent(pathname);
     if (path.startsWith('/v1/projects/')) return vertex(path, given, { request, response, services, forward });
-    if (path.startsWith('/model/') || (path.startsWith('/openai/v1') && isSigned(request)))
+    if (path.startsWith('/model/') || isSigned(request))
       return bedrock(path, given, text, { request, response, services, forward });
     return azure(path + search, given, { request, response, services, forward });
   }
@@ -128,11 +128,14 @@ async function pass(answer: Response, response: ServerResponse): Promise<void> {
 
 // ------------------------------------------------------------------------------------------------------------- Vertex
 
+/** The project and location of the tests, and those of docs/upstreams.md. */
+const PROJECTS: ReadonlySet<string> = new Set(['project-1/europe-west1', 'my-project/global']);
+
 async function vertex(path: string, body: JsonObject, { request, response, services, forward }: Visit): Promise<void> {
   if (!services.isValid((request.headers.authorization ?? '').replace('Bearer ', '')))
     throw new Refusal(401, 'UNAUTHENTICATED', 'Request had invalid authentication credentials.');
   const [, project, location, rest = ''] = /^\/v1\/projects\/([^/]+)\/locations\/([^/]+)\/(.*)$/.exec(path) ?? [];
-  if (project !== 'project-1' || location !== 'europe-west1') throw new Refusal(403, 'PERMISSION_DENIED');
+  if (!PROJECTS.has(`${project}/${location}`)) throw new Refusal(403, 'PERMISSION_DENIED');
   if (request.headers['x-api-key'] !== undefined || request.headers['x-goog-api-key'] !== undefined)
     throw new Refusal(400, 'INVALID_ARGUMENT', 'A key beside a token.');
   if (rest === 'endpoints/openapi/chat/completions') return pass(await forward('/v1/chat/completions', body), response);
@@ -212,6 +215,7 @@ async function bedrock(
   const refusal = isKey ? null : verifySignature(request, text, { keys, service: 'bedrock', nowMs });
   if (refusal !== null) throw new Refusal(403, refusal, 'Signature not accepted.');
   if (path.startsWith('/openai/v1/')) return pass(await forward(path.replace('/openai', ''), body), response);
+  if (!path.startsWith('/model/')) throw new Refusal(404, 'UnknownOperationException');
   const [, model = '', method = ''] = /^\/model\/(.+)\/([\w-]+)$/.exec(path) ?? [];
   if (method === 'count-tokens') return countTokens(model, body, response, forward);
   const isConverse = method.startsWith('converse');
@@ -300,6 +304,7 @@ async function azure(path: string, body: JsonObject, { request, response, servic
   const { authorization = '', 'api-key': apiKey, 'x-api-key': anthropicKey } = request.headers;
   const isKnown = (apiKey ?? anthropicKey) === AZURE_KEY || services.isValid(authorization.replace('Bearer ', ''));
   if (!isKnown) throw new Refusal(401, '401', 'Access denied due to invalid subscription key or wrong API endpoint.');
+  if (request.method === 'GET' && path === '/openai/v1/models') return pass(Response.json({ data: [] }), response);
   if (JSON.stringify(body).includes('filter me')) {
     response.writeHead(400, { 'content-type': 'application/json' });
     const innererror = { code: 'ResponsibleAIPolicyViolation', content_filter_result: FILTERED };

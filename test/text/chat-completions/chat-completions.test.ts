@@ -78,7 +78,8 @@ function expressibleResult(result: TextResult): TextResult {
 /** Each tool result is a message without a name, links have no media type, and tools have a strict flag. */
 function expressibleRequest(request: TextRequest): TextRequest {
   const turns = request.turns.flatMap((turn): TextRequest['turns'] => {
-    if (turn.role === 'assistant') return [{ role: 'assistant', parts: expressibleParts(turn.parts) }];
+    if (turn.role === 'assistant')
+      return [{ role: 'assistant', parts: expressibleParts(turn.parts.filter((part) => part.type !== 'audio')) }];
     if (turn.role === 'tool') {
       return turn.parts.map(({ callId, content }) => ({
         role: 'tool',

@@ -45,10 +45,24 @@ describe('chat completions request', () => {
   const { modalities: _, ...shape } = READ_REQUEST.full.shape;
   itDecidesEveryField(parseRequest, { shape }, base, EXAMPLES);
 
-  it('accepts only text as the kind of answer', () => {
+  it('accepts text and audio as kinds of answers, and needs the voice and the format of audio', () => {
     // contract 4.8.1:21
+    const modalities = ['text', 'audio'];
     expect(refusal({ ...base, modalities: ['text'] })).to.equal('accepted');
-    expect(refusal({ ...base, modalities: ['audio'] })).to.equal('"modalities[0]" must be one of: [text]');
+    expect(refusal({ ...base, modalities, audio: { voice: 'alloy', format: 'wav' } })).to.equal('accepted');
+    expect(refusal({ ...base, modalities, audio: { voice: { id: 'own' }, format: 'mp3' } })).to.equal('accepted');
+    for (const [wrong, message] of [
+      [{ modalities: ['image'] }, '"modalities[0]" must be one of: [text audio]'],
+      [{ modalities, audio: null }, '"audio" is required'],
+      [{ modalities, audio: { format: 'wav' } }, '"audio.voice" is required'],
+      [{ modalities, audio: { voice: {}, format: 'wav' } }, '"audio.voice.id" is required'],
+      [
+        { modalities, audio: { voice: 'alloy', format: 'ogg' } },
+        '"audio.format" must be one of: [wav aac mp3 flac opus pcm16]',
+      ],
+    ] as const) {
+      expect(refusal({ ...base, ...wrong })).to.equal(message);
+    }
   });
 
   const refusals: readonly (readonly [unknown, string])[] = [

@@ -393,5 +393,17 @@ describe('native request', () => {
       const tools = [{ googleSearch: {} }, { codeExecution: {}, functionDeclarations: [{ name: 'look' }] }];
       expect(parse({ ...base, tools }).tools).to.deep.equal([{ name: 'look' }]);
     });
+
+    for (const name of ['urlContext', 'url_context', 'codeExecution', 'fileSearch', 'google_maps', 'mcpServers']) {
+      it(`of models with full compatibility are not the vendor’s ${name}: the refusal says what to do`, () => {
+        // contract 4.8:26 4.8.4:7
+        const tools = [{ functionDeclarations: [{ name: 'look' }] }, { [name]: {} }];
+        const camelCase = name.replace(/_([a-z])/, (_, letter: string) => letter.toUpperCase());
+        expect(() => parseRequest({ ...base, tools }, { address, compatibility: 'full' })).to.throw(
+          `"tools[1].${camelCase}" is not supported: Genway does not run this tool; declare a function in ` +
+            'functionDeclarations, and run it yourself',
+        );
+      });
+    }
   });
 });

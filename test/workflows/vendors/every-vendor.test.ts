@@ -5,7 +5,8 @@ import { nameOf, type Product, VENDORS, vendorProducts } from '../../../lab/dril
 import { MEDIA_APIS, MEDIA_PROTOCOLS, MEDIA_PROTOCOL_NAMES } from '../../../providers/media/protocols.ts';
 import { runsAll } from '../../support/properties.ts';
 import { call } from '../../support/stack.ts';
-import { useTestFolder } from '../../support/started.ts';
+import { startVertexMedia } from '../../../lab/stack/clouds/vertex-media.ts';
+import { useStarted, useTestFolder } from '../../support/started.ts';
 import { transfersOf } from '../../support/tasks.ts';
 import { finishedVendorTask, rendersOf, useVendorStack, type VendorTask } from '../../support/vendors.ts';
 
@@ -37,12 +38,14 @@ interface SeenRequest {
   readonly body: unknown;
 }
 
-describe('at every vendor', function () {
-  this.timeout(180_000);
+describe('at every vendor', () => {
   const folder = useTestFolder();
   const file = join(folder, 'upstreams.yaml');
+  const cloud = useStarted(() =>
+    startVertexMedia(() => ({ url: `${stack.simulatorUrl}/vendors/vertex`, key: secretOf('vertex', 'key') })),
+  );
   before(() => writeFile(file, JSON.stringify({ media: MEDIA_APIS.flatMap(upstreamOf) })));
-  const stack = useVendorStack({ GENWAY_PROVIDERS: file, GENWAY_PROVIDER_CALLBACKS: 'true' });
+  const stack = useVendorStack({ env: { GENWAY_PROVIDERS: file, GENWAY_PROVIDER_CALLBACKS: 'true' } });
   let apiKey: string;
   const tasks = new Map<string, VendorTask>();
 
@@ -72,6 +75,7 @@ describe('at every vendor', function () {
   /** With a key pair where the API takes one. The APIs of a vendor share the operator's secrets. */
   function upstreamOf([name, protocol, adapter]: (typeof MEDIA_APIS)[number]): readonly object[] {
     if (!VENDORS.includes(protocol)) return [];
+    if (name === 'vertex') return [{ ...cloud.upstream, callback_secret: secretOf('vertex', 'callback') }];
     const { keyPair = false, addresses } = adapter;
     const url = `\${GENWAY_SIMULATOR_URL}/vendors/${protocol}`;
     const credential = keyPair
@@ -82,6 +86,17 @@ describe('at every vendor', function () {
     const further = Object.fromEntries(Object.keys(addresses ?? {}).map((one) => [`${one}_url`, url]));
     return [{ name, protocol, base_url: url, ...api, ...credential, ...callback, ...further }];
   }
+
+  it('the requests to Vertex AI and to Cloud Storage have tokens of the service account', () => {
+    expect(cloud.refused).to.deep.equal([]);
+    expect(cloud.issued.google).to.be.within(1, 2);
+    for (const part of [':predictLongRunning', ':fetchPredictOperation', '/storage/v1/b/']) {
+      expect(
+        cloud.served.some((path) => path.includes(part)),
+        part,
+      ).to.equal(true);
+    }
+  });
 
   /** Unchanged, or as part of Base64 text or of an address. */
   const forms = VENDORS.flatMap((vendor) =>
@@ -95,7 +110,7 @@ describe('at every vendor', function () {
   function expectNoSecretIn(text: string, where: string): void {
     expect(text.length, where).to.be.greaterThan(0);
     expect(
-      forms.filter((form) => text.includes(form)),
+      [...forms, ...cloud.secrets()].filter((form) => text.includes(form)),
       where,
     ).to.deep.equal([]);
   }

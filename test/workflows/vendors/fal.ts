@@ -29,7 +29,7 @@ export const describeFal = (stack: TestStack): void =>
       }),
       evidence: 'a look-up of what was sent',
       outcomeTold:
-        /^Attempt 1: \S+ accepted the job, known from a look-up of what was sent; job fal-ai\/veo3\.1\|[\w-]+; cost \$0\.80$/,
+        /^Attempt 1: \S+ accepted the job, known from (a look-up of what was sent|the callback); job fal-ai\/veo3\.1\|[\w-]+; cost \$0\.80$/,
     },
     (tools) => {
       const { itEnds, expectBooks } = tools;

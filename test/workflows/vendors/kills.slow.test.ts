@@ -4,23 +4,25 @@ import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { taskWhenFinal, transfersOf } from '../../support/tasks.ts';
 import { createVendorTask, rendersOf, useVendorStack, type VendorTask } from '../../support/vendors.ts';
 
-/** Long enough for all vendors to receive a task at the same time. */
-const SLOW_ANSWER = { job: 'submit_ms=10000,render_ms=1000', files: 'render_ms=10000' } as const;
+/** Longer than the worker waits for an answer. */
+const SLOW_ANSWER = { job: 'submit_ms=20000,render_ms=1000', files: 'render_ms=60000' } as const;
 
-describe('a task whose worker is killed while it waits for the answer to its submission', function () {
-  this.timeout(120_000);
-  const stack = useVendorStack({ GENWAY_PROVIDER_CALLBACKS: 'true' });
+describe('a task whose worker is killed while it waits for the answer to its submission', () => {
+  const stack = useVendorStack({ processes: ['worker'], env: { GENWAY_PROVIDER_CALLBACKS: 'true' } });
   const tasks = new Map<Product, VendorTask>();
   const products = vendorProducts();
 
-  // A killed worker is detected only after a while: one kill, and one wait, for all vendors.
+  // A killed worker is detected only after a while: one kill, and one wait, for all vendors. They receive their tasks
+  // together, because the worker starts after all tasks were created.
   before(async () => {
     const { apiKey } = await stack.createAccount({ fundedUsd: 100 });
+    await stack.worker.stop();
     await forEachProduct(async (product) => {
       const { kind, model, traits } = product;
       const task = await createVendorTask(stack, apiKey, { kind, model, directives: SLOW_ANSWER[traits.answers] });
       tasks.set(product, task);
     });
+    await stack.worker.start();
     await forEachProduct((product) => waitUntil(() => assertSubmitted(taskOf(product)), { timeoutMs: 30_000 }));
     await stack.worker.kill();
     await stack.worker.start();

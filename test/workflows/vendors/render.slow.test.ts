@@ -20,7 +20,10 @@ const ACCEPTED = ['openai-images: accepted, from the answer'];
 
 describe('a render whose answer contains the files', function () {
   this.timeout(120_000 + KILLS * 15_000);
-  const stack = useVendorStack({ GENWAY_SHUTDOWN_GRACE_S: '60', GENWAY_MAX_CONCURRENT_TASKS: '10000' });
+  const stack = useVendorStack({
+    processes: ['worker'],
+    env: { GENWAY_SHUTDOWN_GRACE_S: '60', GENWAY_MAX_CONCURRENT_TASKS: '10000' },
+  });
   let apiKey: string;
 
   before(async () => {

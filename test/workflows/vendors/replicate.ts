@@ -15,7 +15,7 @@ export const describeReplicate = (stack: TestStack): void =>
       sent: () => ({ duration: 6, resolution: '1080p', aspect_ratio: '9:16', generate_audio: false }),
       evidence: 'a look-up of what was sent',
       outcomeTold:
-        /^Attempt 1: \S+ accepted the job, known from a look-up of what was sent; job [\w-]+; the upstream charged [\d.]+ \w+; cost \$0\.40$/,
+        /^Attempt 1: \S+ accepted the job, known from (a look-up of what was sent|the callback); job [\w-]+; the upstream charged [\d.]+ \w+; cost \$0\.40$/,
     },
     (tools) => {
       const { stack, itEnds, expectBooks } = tools;

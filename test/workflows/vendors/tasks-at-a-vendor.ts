@@ -118,7 +118,10 @@ export function describeTasksAt(
       }
       itEnds(`renders once when the answer is lost: ${lost}`, { directives }, async (task) => {
         expect(task.status).to.equal('succeeded');
-        expect(await attemptsOf(stack, task)).to.deep.equal([`${provider}: accepted, from ${evidence}`]);
+        const attempts = await attemptsOf(stack, task);
+        expect(attempts).to.have.length(1);
+        // A callback may overtake the look-up.
+        expect(attempts[0]).to.match(new RegExp(`^${provider}: accepted, from (${evidence}|the callback)$`));
         await expectBooks(task, 'settlement', 1);
       });
     }
@@ -183,8 +186,7 @@ export function describeVendor(
     }
   });
 
-  describe(`a task at ${name}`, function () {
-    this.timeout(120_000);
+  describe(`a task at ${name}`, () => {
     tests({
       stack,
       apiKey: () => apiKey,

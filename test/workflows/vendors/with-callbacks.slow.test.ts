@@ -4,9 +4,8 @@ import { describeGoogle } from './google.ts';
 import { describeReplicate } from './replicate.ts';
 
 /** Without callbacks, some of their lost answers stay lost. */
-describe('at vendors that report by callbacks', function () {
-  this.timeout(120_000);
-  const stack = useVendorStack({ GENWAY_PROVIDER_CALLBACKS: 'true' });
+describe('at vendors that report by callbacks', () => {
+  const stack = useVendorStack({ env: { GENWAY_PROVIDER_CALLBACKS: 'true' } });
   describeFal(stack);
   describeGoogle(stack);
   describeReplicate(stack);

@@ -9,8 +9,7 @@ import { describeOpenAiVideos } from './openai-videos.ts';
 import { describeVertex } from './vertex.ts';
 import { describeXai } from './xai.ts';
 
-describe('at vendors that Genway polls', function () {
-  this.timeout(120_000);
+describe('at vendors that Genway polls', () => {
   const stack = useVendorStack();
   describeArk(stack);
   describeBfl(stack);

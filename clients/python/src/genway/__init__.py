@@ -1,8 +1,8 @@
 """Client for Genway: video, image and text generation behind one API."""
 
 from . import types
-from ._async import AsyncCreatedTask, AsyncGenway, AsyncList
-from ._sync import CreatedTask, Genway, List
+from ._async import AsyncCreatedBatch, AsyncCreatedTask, AsyncGenway, AsyncList
+from ._sync import CreatedBatch, CreatedTask, Genway, List
 from .errors import (
     APIConnectionError,
     APIError,
@@ -29,6 +29,7 @@ __all__ = [
     "APIConnectionError",
     "APIError",
     "APITimeoutError",
+    "AsyncCreatedBatch",
     "AsyncCreatedTask",
     "AsyncGenway",
     "AsyncList",
@@ -36,6 +37,7 @@ __all__ = [
     "BadRequestError",
     "ConflictError",
     "ContentPolicyError",
+    "CreatedBatch",
     "CreatedTask",
     "Genway",
     "GenwayError",

@@ -34,6 +34,8 @@ MAX_PAUSE = 30.0
 MAX_ASKED = 300.0
 POLL_SECONDS = 5
 MIN_READ = 1.0
+#: A batch takes at most a day, and a little for its files.
+DAY_AND_HOUR = 25 * 3600.0
 #: The longest time limit of a socket, 24 days.
 MAX_TIMEOUT = (2**31 - 1) / 1000
 #: Failures to connect, before anything is sent.
@@ -48,6 +50,8 @@ class Call:
     body: Optional[Body] = None
     headers: Mapping[str, str] = field(default_factory=dict)
     upload: Optional[tuple[str, Uploadable]] = None
+    #: The other fields of the form, before the file.
+    form: Optional[Body] = None
     is_text: bool = False
     #: Whether a POST changes nothing.
     is_read: bool = False
@@ -88,21 +92,34 @@ class AsyncHttp:
         """The events of the answer. The time limit is that of its start."""
         return _events(await self._send(call, True))
 
+    async def text(self, call: Call) -> str:
+        text: str = await self._send(call, False, as_text=True)
+        return text
+
+    async def stream(self, call: Call) -> AsyncIterator[bytes]:
+        """The bytes of the answer while they arrive. The time limit is that of its start."""
+        return _bytes(await self._send(call, True))
+
     async def _send(
-        self, call: Call, stream: bool, max_retries: Optional[int] = None, timeout: Optional[float] = None
+        self,
+        call: Call,
+        stream: bool,
+        max_retries: Optional[int] = None,
+        timeout: Optional[float] = None,
+        as_text: bool = False,
     ) -> Any:
         most = self.max_retries if max_retries is None else max_retries
         retries = 0
         while True:
             try:
-                return await self._attempt(call, stream, timeout)
+                return await self._attempt(call, stream, timeout, as_text)
             except (APIError, APIConnectionError) as error:
                 if retries >= most or not _may_repeat(error, call, retries):
                     raise
                 await asyncio.sleep(_pause(error, retries))
             retries += 1
 
-    async def _attempt(self, call: Call, stream: bool, given: Optional[float]) -> Any:
+    async def _attempt(self, call: Call, stream: bool, given: Optional[float], as_text: bool) -> Any:
         timeout = min(given or self.timeout or (TEXT_MINUTES if call.is_text else 1) * MINUTE, MAX_TIMEOUT)
         until = time.monotonic() + timeout
         with _parts(call.upload) as files:
@@ -116,6 +133,8 @@ class AsyncHttp:
                 raise APITimeoutError(f"No answer within {timeout:g} s.") from error
             except (httpx.TransportError, httpx.DecodingError) as error:
                 raise APIConnectionError(f"No answer from {request.url.host}.") from error
+        if as_text and not response.is_error:
+            return content.decode()
         try:
             body = json.loads(content)
         except ValueError as error:
@@ -135,6 +154,7 @@ class AsyncHttp:
             (self.text_base_url if call.is_text else self.base_url) + call.path,
             params={name: _written(value) for name, value in call.query.items() if value is not None},
             json=call.body,
+            data=_fields(call.form),
             files=files,
             headers={**self.headers, **call.headers, **key},
             timeout=timeout,
@@ -166,6 +186,18 @@ def _parts(upload: Optional[tuple[str, Uploadable]]) -> Generator[Optional[Mappi
         return
     with open(file, "rb") as opened:
         yield {"file": (name, opened)}
+
+
+def _fields(form: Optional[Body]) -> Optional[Mapping[str, Any]]:
+    if form is None:
+        return None
+    given = {name: value for name, value in form.items() if value is not None}
+    return {
+        f"{name}[]" if isinstance(value, (list, tuple)) else name: value
+        if isinstance(value, (list, tuple))
+        else _written(value)
+        for name, value in given.items()
+    }
 
 
 def _segment(id: str) -> str:
@@ -211,6 +243,16 @@ async def _events(response: httpx.Response) -> AsyncIterator[dict[str, Any]]:
                 yield event
     except httpx.TransportError as error:
         raise APIConnectionError("The stream broke off.") from error
+    finally:
+        await response.aclose()
+
+
+async def _bytes(response: httpx.Response) -> AsyncIterator[bytes]:
+    try:
+        async for chunk in response.aiter_bytes():
+            yield chunk
+    except httpx.TransportError as error:
+        raise APIConnectionError("The answer broke off.") from error
     finally:
         await response.aclose()
 
@@ -347,11 +389,19 @@ class AsyncFiles:
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
 
-    async def upload(self, file: Uploadable, name: Optional[str] = None) -> types.UploadedFile:
-        """Uploads a file, whose `url` media requests take."""
+    async def upload(
+        self, file: Uploadable, name: Optional[str] = None, purpose: Optional[Literal["batch"]] = None
+    ) -> types.UploadedFile:
+        """Uploads a file, whose `url` media requests take, or the input of a batch."""
         known = name or (Path(file).name if isinstance(file, (str, Path)) else "file")
-        stored: types.UploadedFile = await self._http.data(Call("POST", "/v1/files", upload=(known, file)))
+        form = {"purpose": purpose} if purpose else None
+        call = Call("POST", "/v1/files", upload=(known, file), form=form)
+        stored: types.UploadedFile = await self._http.data(call)
         return stored
+
+    async def content(self, id: str) -> AsyncIterator[bytes]:
+        """The bytes of a file of a batch, as they arrive."""
+        return await self._http.stream(Call("GET", f"/v1/files/{_segment(id)}/content"))
 
     async def get(self, id: str) -> types.UploadedFile:
         stored: types.UploadedFile = await self._http.data(Call("GET", f"/v1/files/{_segment(id)}"))
@@ -363,6 +413,90 @@ class AsyncFiles:
     async def delete(self, id: str) -> types.DeletedFile:
         deleted: types.DeletedFile = await self._http.data(Call("DELETE", f"/v1/files/{_segment(id)}"))
         return deleted
+
+
+class AsyncCreatedBatch:
+    """A batch that was created. `batch` is the batch as it was created; `wait()` gives the batch once it has ended."""
+
+    def __init__(self, batch: types.Batch, batches: AsyncBatches) -> None:
+        self.batch = batch
+        self.id = batch["id"]
+        self._batches = batches
+
+    async def wait(
+        self,
+        on_progress: Optional[Callable[[types.Batch], None]] = None,
+        timeout: float = DAY_AND_HOUR,
+        poll: float = POLL_SECONDS,
+    ) -> types.Batch:
+        """Raises WaitTimeoutError. `request_counts` of the batch has the progress."""
+        return await self._batches.wait(self.batch, on_progress, timeout, poll)
+
+
+class AsyncBatches:
+    def __init__(self, http: AsyncHttp, files: AsyncFiles) -> None:
+        self._http, self._files = http, files
+
+    async def create(
+        self, *, input_file_id: str, endpoint: str, completion_window: str = "24h", **fields: Any
+    ) -> AsyncCreatedBatch:
+        """Creates a batch of the requests in a file with the purpose `batch`."""
+        body = {"input_file_id": input_file_id, "endpoint": endpoint, "completion_window": completion_window, **fields}
+        return AsyncCreatedBatch(await self._http.json(Call("POST", "/v1/batches", body=body)), self)
+
+    async def get(self, id: str) -> types.Batch:
+        batch: types.Batch = await self._http.json(Call("GET", f"/v1/batches/{_segment(id)}"))
+        return batch
+
+    def list(self, *, limit: Optional[int] = None) -> AsyncList[types.Batch]:
+        return AsyncList(self._http, "/v1/batches", {"limit": limit})
+
+    async def cancel(self, id: str) -> types.Batch:
+        """Starts no further request. Requests in progress end, and are charged."""
+        batch: types.Batch = await self._http.json(Call("POST", f"/v1/batches/{_segment(id)}/cancel"))
+        return batch
+
+    async def wait(
+        self,
+        batch: Union[str, types.Batch],
+        on_progress: Optional[Callable[[types.Batch], None]] = None,
+        timeout: float = DAY_AND_HOUR,
+        poll: float = POLL_SECONDS,
+    ) -> types.Batch:
+        """The batch once it has ended, however it ended. Goes on while the API cannot be reached.
+
+        Raises WaitTimeoutError.
+        """
+        latest = await self.get(batch) if isinstance(batch, str) else batch
+        until = time.monotonic() + min(timeout, MAX_TIMEOUT)
+        while True:
+            if on_progress:
+                on_progress(latest)
+            if latest["status"] in ("completed", "failed", "expired", "cancelled"):
+                return latest
+            left = until - time.monotonic()
+            if left <= 0:
+                raise WaitTimeoutError(latest)
+            await asyncio.sleep(min(poll, left))
+            try:
+                # This loop is the retry.
+                call = Call("GET", f"/v1/batches/{_segment(latest['id'])}")
+                left = until - time.monotonic()
+                latest = await self._http.json(call, 0, min(max(left, MIN_READ), MINUTE))
+            except APIConnectionError:
+                pass
+            except APIError as error:
+                if not error.retryable:
+                    raise
+
+    async def results(self, batch: types.Batch) -> AsyncIterator[dict[str, Any]]:
+        """Each request of a batch that has ended, in any order: those with an answer first."""
+        for id in filter(None, (batch["output_file_id"], batch["error_file_id"])):
+            rest = b""
+            async for piece in await self._files.content(id):
+                *lines, rest = (rest + piece).split(b"\n")
+                for line in lines:
+                    yield json.loads(line)
 
 
 class AsyncWebhooks:
@@ -535,6 +669,41 @@ class AsyncChat:
         self.completions: AsyncText[types.ChatCompletion] = AsyncText(http, "/v1/chat/completions")
 
 
+class AsyncSpeech:
+    def __init__(self, http: AsyncHttp) -> None:
+        self._http = http
+
+    async def create(self, *, model: str, input: str, voice: Any, **fields: Any) -> AsyncIterator[bytes]:
+        """The bytes of the file while it is made. `fields` are those of the contract, such as `response_format`."""
+        body = {"model": model, "input": input, "voice": voice, **fields}
+        return await self._http.stream(Call("POST", "/v1/audio/speech", body=body, is_text=True))
+
+
+class AsyncListener:
+    """The text of speech."""
+
+    def __init__(self, http: AsyncHttp, path: str) -> None:
+        self._http, self._path = http, path
+
+    async def create(self, file: Uploadable, *, model: str, name: Optional[str] = None, **fields: Any) -> Any:
+        """An object with `text`; with the `response_format` text, srt or vtt, a text; with `stream=True`, events."""
+        known = name or (Path(file).name if isinstance(file, (str, Path)) else "file")
+        form = {"model": model, **fields}
+        call = Call("POST", self._path, upload=(known, file), form=form, is_text=True)
+        if fields.get("stream"):
+            return await self._http.events(call)
+        if fields.get("response_format") in ("text", "srt", "vtt"):
+            return await self._http.text(call)
+        return await self._http.json(call)
+
+
+class AsyncAudio:
+    def __init__(self, http: AsyncHttp) -> None:
+        self.speech = AsyncSpeech(http)
+        self.transcriptions = AsyncListener(http, "/v1/audio/transcriptions")
+        self.translations = AsyncListener(http, "/v1/audio/translations")
+
+
 class AsyncGenway:
     """The client. The key and the addresses default to GENWAY_API_KEY, GENWAY_BASE_URL and GENWAY_TEXT_BASE_URL."""
 
@@ -554,12 +723,14 @@ class AsyncGenway:
         self.videos = AsyncMedia(http, self.tasks, "video")
         self.images = AsyncMedia(http, self.tasks, "image")
         self.files = AsyncFiles(http)
+        self.batches = AsyncBatches(http, self.files)
         self.webhooks = AsyncWebhooks(http)
         self.models = AsyncModels(http)
         self.balance = AsyncBalance(http)
         self.usage = AsyncUsage(http)
         self.capabilities = AsyncCapabilities(http)
         self.chat = AsyncChat(http)
+        self.audio = AsyncAudio(http)
         self.responses: AsyncText[types.ResponsesResponse] = AsyncText(http, "/v1/responses")
         self.messages: AsyncText[types.Message] = AsyncText(http, "/v1/messages", {"msgfmt-version": "2023-06-01"})
 
@@ -584,6 +755,14 @@ class AsyncGenway:
         answer: types.GenerateContentResponse = await self._http.json(
             Call("POST", f"{path}:generateContent", body=request, is_text=True)
         )
+        return answer
+
+    async def rerank(
+        self, *, model: str, query: str, documents: Sequence[Union[str, Mapping[str, Any]]], **fields: Any
+    ) -> types.RerankResponse:
+        """Ranks documents by a query, best first. `fields` are those of the contract, such as `top_n`."""
+        body = {"model": model, "query": query, "documents": documents, **fields}
+        answer: types.RerankResponse = await self._http.json(Call("POST", "/v1/rerank", body=body, is_text=True))
         return answer
 
     def with_options(self, *, max_retries: Optional[int] = None, timeout: Optional[float] = None) -> AsyncGenway:

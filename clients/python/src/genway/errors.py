@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
-from .types import Task
+from .types import Batch, Task
 
 
 class GenwayError(Exception):
@@ -143,9 +143,9 @@ class TaskFailedError(GenwayError):
 
 
 class WaitTimeoutError(GenwayError):
-    """A task was not final in time. The task goes on: wait for it again with `tasks.wait`."""
+    """A task or batch was not final in time. It goes on: wait for it again with `tasks.wait` or `batches.wait`."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Union[Task, Batch]) -> None:
         super().__init__(f"{task['id']} is still {task['status']}. Wait for it again, or read it later.")
         #: As it was last seen.
         self.task = task

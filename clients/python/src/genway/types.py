@@ -35,6 +35,7 @@ Task = TypedDict("Task", {
     "output": Union["TaskOutput", None],
     "usage": "TaskUsage",
     "request_id": str,
+    "batch_id": NotRequired[str],
     "end_user": NotRequired[str],
     "error_code": Union[Literal["content_policy_violation", "bad_request", "processing_unavailable", "processing_timeout", "processing_failed", "result_transfer_failed"], None],
     "error_message": Union[str, None],
@@ -54,12 +55,67 @@ TaskOutput = TypedDict("TaskOutput", {
     "r2_url": Union[str, None],
 })
 
+BatchErrorsDataItem = TypedDict("BatchErrorsDataItem", {
+    "code": str,
+    "message": str,
+    "line": Union[int, None],
+    "param": Union[str, None],
+})
+
+BatchErrors = TypedDict("BatchErrors", {
+    "object": Literal["list"],
+    "data": List["BatchErrorsDataItem"],
+})
+
+BatchRequestCounts = TypedDict("BatchRequestCounts", {
+    "total": int,
+    "completed": int,
+    "failed": int,
+})
+
+Batch = TypedDict("Batch", {
+    "id": str,
+    "object": Literal["batch"],
+    "endpoint": Literal["/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/embeddings", "/v1/videos/tasks", "/v1/images/tasks"],
+    "errors": Union["BatchErrors", None],
+    "input_file_id": str,
+    "completion_window": str,
+    "status": Literal["validating", "failed", "in_progress", "finalizing", "completed", "expired", "cancelling", "cancelled"],
+    "output_file_id": Union[str, None],
+    "error_file_id": Union[str, None],
+    "created_at": int,
+    "in_progress_at": Union[int, None],
+    "expires_at": int,
+    "finalizing_at": Union[int, None],
+    "completed_at": Union[int, None],
+    "failed_at": Union[int, None],
+    "expired_at": Union[int, None],
+    "cancelling_at": Union[int, None],
+    "cancelled_at": Union[int, None],
+    "request_counts": "BatchRequestCounts",
+    "paused_reason": Union[str, None],
+    "metadata": Union[Dict[str, str], None],
+})
+
+CreateBatchMetadata = TypedDict("CreateBatchMetadata", {
+
+})
+
+CreateBatch = TypedDict("CreateBatch", {
+    "input_file_id": str,
+    "endpoint": Literal["/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/embeddings", "/v1/videos/tasks", "/v1/images/tasks"],
+    "completion_window": Literal["24h"],
+    "metadata": NotRequired[Union["CreateBatchMetadata", None]],
+})
+
 UploadedFile = TypedDict("UploadedFile", {
     "id": str,
     "object": Literal["file"],
     "url": str,
     "mime_type": str,
     "bytes": int,
+    "purpose": Literal["user_data", "batch", "batch_output"],
+    "status": Literal["processed"],
     "created_at": int,
     "filename": Union[str, None],
     "used_at": Union[int, None],
@@ -208,6 +264,8 @@ TextModelPrices = TypedDict("TextModelPrices", {
     "audio_output": NotRequired[float],
     "character": NotRequired[float],
     "audio_second": NotRequired[float],
+    "web_search": NotRequired[float],
+    "search_unit": NotRequired[float],
     "tiers": List["TextModelPricesTiersItem"],
     "peaks": List["TextModelPricesPeaksItem"],
 })
@@ -220,7 +278,8 @@ TextModel = TypedDict("TextModel", {
     "unavailable_reason": NotRequired[Literal["not_allowed", "top_up_required", "disabled", "no_route"]],
     "kind": Literal["text"],
     "family": str,
-    "formats": List[Literal["chat-completions", "responses", "messages", "generate-content", "embeddings", "speech", "transcriptions", "translations", "realtime"]],
+    "formats": List[Literal["chat-completions", "responses", "messages", "generate-content", "embeddings", "rerank", "speech", "transcriptions", "translations", "realtime"]],
+    "output_modalities": NotRequired[List[Literal["text", "audio"]]],
     "reasoning": bool,
     "free": bool,
     "legacy": bool,
@@ -272,6 +331,8 @@ DailyUsage = TypedDict("DailyUsage", {
     "audio_output_tokens": int,
     "characters": int,
     "audio_seconds": int,
+    "web_searches": int,
+    "search_units": int,
     "billable_duration_seconds": int,
     "charged_usd": float,
 })
@@ -291,11 +352,13 @@ EndUserUsage = TypedDict("EndUserUsage", {
     "audio_output_tokens": int,
     "characters": int,
     "audio_seconds": int,
+    "web_searches": int,
+    "search_units": int,
     "charged_usd": float,
 })
 
 TextRequestPriceModifiersItem = TypedDict("TextRequestPriceModifiersItem", {
-    "kind": Literal["tier", "peak"],
+    "kind": Literal["tier", "peak", "batch"],
     "factor": str,
 })
 
@@ -322,8 +385,11 @@ TextRequest = TypedDict("TextRequest", {
     "audio_output_tokens": int,
     "characters": int,
     "audio_seconds": int,
+    "web_searches": int,
+    "search_units": int,
     "reasoning_tokens": Union[int, None],
     "end_user": Union[str, None],
+    "batch_id": Union[str, None],
     "estimated": bool,
     "price_modifiers": List["TextRequestPriceModifiersItem"],
     "charged_usd": float,
@@ -336,7 +402,7 @@ Webhook = TypedDict("Webhook", {
     "object": Literal["webhook_endpoint"],
     "url": str,
     "description": Union[str, None],
-    "events": List[Literal["task.succeeded", "task.failed", "task.late_result", "account.balance_low"]],
+    "events": List[Literal["task.succeeded", "task.failed", "task.late_result", "account.balance_low", "batch.completed", "batch.failed", "batch.expired", "batch.cancelled", "batch.paused"]],
     "secret": NotRequired[str],
     "enabled": bool,
     "disabled_at": Union[int, None],
@@ -349,13 +415,13 @@ Webhook = TypedDict("Webhook", {
 CreateWebhook = TypedDict("CreateWebhook", {
     "url": str,
     "description": NotRequired[Union[str, None]],
-    "events": NotRequired[List[Literal["task.succeeded", "task.failed", "task.late_result", "account.balance_low"]]],
+    "events": NotRequired[List[Literal["task.succeeded", "task.failed", "task.late_result", "account.balance_low", "batch.completed", "batch.failed", "batch.expired", "batch.cancelled", "batch.paused"]]],
 })
 
 UpdateWebhook = TypedDict("UpdateWebhook", {
     "url": NotRequired[str],
     "description": NotRequired[Union[str, None]],
-    "events": NotRequired[List[Literal["task.succeeded", "task.failed", "task.late_result", "account.balance_low"]]],
+    "events": NotRequired[List[Literal["task.succeeded", "task.failed", "task.late_result", "account.balance_low", "batch.completed", "batch.failed", "batch.expired", "batch.cancelled", "batch.paused"]]],
     "enabled": NotRequired[bool],
 })
 
@@ -467,6 +533,13 @@ RunCapability = TypedDict("RunCapability", {
     "idempotency_key": NotRequired[str],
 })
 
+ChatCompletionChoicesItemMessageAudio = TypedDict("ChatCompletionChoicesItemMessageAudio", {
+    "id": str,
+    "data": str,
+    "transcript": str,
+    "expires_at": int,
+})
+
 ChatCompletionChoicesItemMessageToolCallsItemFunction = TypedDict("ChatCompletionChoicesItemMessageToolCallsItemFunction", {
     "name": str,
     "arguments": str,
@@ -492,6 +565,7 @@ ChatCompletionChoicesItemMessage = TypedDict("ChatCompletionChoicesItemMessage",
     "role": Literal["assistant"],
     "content": Union[str, None],
     "reasoning_content": NotRequired[str],
+    "audio": NotRequired["ChatCompletionChoicesItemMessageAudio"],
     "tool_calls": NotRequired[List["ChatCompletionChoicesItemMessageToolCallsItem"]],
     "function_call": NotRequired["ChatCompletionChoicesItemMessageFunctionCall"],
 })
@@ -505,10 +579,12 @@ ChatCompletionChoicesItem = TypedDict("ChatCompletionChoicesItem", {
 ChatCompletionUsagePromptTokensDetails = TypedDict("ChatCompletionUsagePromptTokensDetails", {
     "cached_tokens": NotRequired[int],
     "cache_write_tokens": NotRequired[int],
+    "audio_tokens": NotRequired[int],
 })
 
 ChatCompletionUsageCompletionTokensDetails = TypedDict("ChatCompletionUsageCompletionTokensDetails", {
-    "reasoning_tokens": int,
+    "reasoning_tokens": NotRequired[int],
+    "audio_tokens": NotRequired[int],
 })
 
 ChatCompletionUsage = TypedDict("ChatCompletionUsage", {
@@ -565,6 +641,18 @@ ResponsesResponseOutputItem3 = TypedDict("ResponsesResponseOutputItem3", {
     "arguments": str,
 })
 
+ResponsesResponseOutputItem4Action = TypedDict("ResponsesResponseOutputItem4Action", {
+    "type": Literal["search"],
+    "query": NotRequired[str],
+})
+
+ResponsesResponseOutputItem4 = TypedDict("ResponsesResponseOutputItem4", {
+    "type": Literal["web_search_call"],
+    "id": str,
+    "status": str,
+    "action": NotRequired["ResponsesResponseOutputItem4Action"],
+})
+
 ResponsesResponseUsageInputTokensDetails = TypedDict("ResponsesResponseUsageInputTokensDetails", {
     "cached_tokens": int,
     "cache_write_tokens": NotRequired[int],
@@ -592,7 +680,7 @@ ResponsesResponse = TypedDict("ResponsesResponse", {
     "model": str,
     "status": Literal["completed", "incomplete"],
     "incomplete_details": Union["ResponsesResponseIncompleteDetails", None],
-    "output": List[Union["ResponsesResponseOutputItem1", "ResponsesResponseOutputItem2", "ResponsesResponseOutputItem3"]],
+    "output": List[Union["ResponsesResponseOutputItem1", "ResponsesResponseOutputItem2", "ResponsesResponseOutputItem3", "ResponsesResponseOutputItem4"]],
     "usage": "ResponsesResponseUsage",
 })
 
@@ -619,6 +707,31 @@ MessageContentItem4 = TypedDict("MessageContentItem4", {
     "input": Dict[str, Any],
 })
 
+MessageContentItem5 = TypedDict("MessageContentItem5", {
+    "type": Literal["server_tool_use"],
+    "id": str,
+    "name": Literal["web_search"],
+    "input": Dict[str, Any],
+})
+
+MessageContentItem6Content1Item = TypedDict("MessageContentItem6Content1Item", {
+    "type": Literal["web_search_result"],
+    "url": str,
+    "title": str,
+    "encrypted_content": str,
+})
+
+MessageContentItem6Content2 = TypedDict("MessageContentItem6Content2", {
+    "type": Literal["web_search_tool_result_error"],
+    "error_code": str,
+})
+
+MessageContentItem6 = TypedDict("MessageContentItem6", {
+    "type": Literal["web_search_tool_result"],
+    "tool_use_id": str,
+    "content": Union[List["MessageContentItem6Content1Item"], "MessageContentItem6Content2"],
+})
+
 MessageUsageCacheCreation = TypedDict("MessageUsageCacheCreation", {
     "ephemeral_5m_input_tokens": int,
     "ephemeral_1h_input_tokens": int,
@@ -628,6 +741,10 @@ MessageUsageOutputTokensDetails = TypedDict("MessageUsageOutputTokensDetails", {
     "thinking_tokens": int,
 })
 
+MessageUsageServerToolUse = TypedDict("MessageUsageServerToolUse", {
+    "web_search_requests": int,
+})
+
 MessageUsage = TypedDict("MessageUsage", {
     "input_tokens": int,
     "cache_creation_input_tokens": NotRequired[int],
@@ -635,6 +752,7 @@ MessageUsage = TypedDict("MessageUsage", {
     "cache_read_input_tokens": NotRequired[int],
     "output_tokens": int,
     "output_tokens_details": NotRequired["MessageUsageOutputTokensDetails"],
+    "server_tool_use": NotRequired["MessageUsageServerToolUse"],
 })
 
 Message = TypedDict("Message", {
@@ -642,7 +760,7 @@ Message = TypedDict("Message", {
     "type": Literal["message"],
     "role": Literal["assistant"],
     "model": str,
-    "content": List[Union["MessageContentItem1", "MessageContentItem2", "MessageContentItem3", "MessageContentItem4"]],
+    "content": List[Union["MessageContentItem1", "MessageContentItem2", "MessageContentItem3", "MessageContentItem4", "MessageContentItem5", "MessageContentItem6"]],
     "stop_reason": Literal["end_turn", "max_tokens", "stop_sequence", "tool_use"],
     "stop_sequence": Union[str, None],
     "usage": "MessageUsage",
@@ -652,20 +770,29 @@ GenerateContentResponseCandidatesItemContentPartsItem1 = TypedDict("GenerateCont
     "text": str,
 })
 
-GenerateContentResponseCandidatesItemContentPartsItem2FunctionCall = TypedDict("GenerateContentResponseCandidatesItemContentPartsItem2FunctionCall", {
+GenerateContentResponseCandidatesItemContentPartsItem2InlineData = TypedDict("GenerateContentResponseCandidatesItemContentPartsItem2InlineData", {
+    "mimeType": str,
+    "data": str,
+})
+
+GenerateContentResponseCandidatesItemContentPartsItem2 = TypedDict("GenerateContentResponseCandidatesItemContentPartsItem2", {
+    "inlineData": "GenerateContentResponseCandidatesItemContentPartsItem2InlineData",
+})
+
+GenerateContentResponseCandidatesItemContentPartsItem3FunctionCall = TypedDict("GenerateContentResponseCandidatesItemContentPartsItem3FunctionCall", {
     "id": NotRequired[str],
     "name": str,
     "args": Dict[str, Any],
 })
 
-GenerateContentResponseCandidatesItemContentPartsItem2 = TypedDict("GenerateContentResponseCandidatesItemContentPartsItem2", {
-    "functionCall": "GenerateContentResponseCandidatesItemContentPartsItem2FunctionCall",
+GenerateContentResponseCandidatesItemContentPartsItem3 = TypedDict("GenerateContentResponseCandidatesItemContentPartsItem3", {
+    "functionCall": "GenerateContentResponseCandidatesItemContentPartsItem3FunctionCall",
     "thoughtSignature": NotRequired[str],
 })
 
 GenerateContentResponseCandidatesItemContent = TypedDict("GenerateContentResponseCandidatesItemContent", {
     "role": Literal["model"],
-    "parts": NotRequired[List[Union["GenerateContentResponseCandidatesItemContentPartsItem1", "GenerateContentResponseCandidatesItemContentPartsItem2"]]],
+    "parts": NotRequired[List[Union["GenerateContentResponseCandidatesItemContentPartsItem1", "GenerateContentResponseCandidatesItemContentPartsItem2", "GenerateContentResponseCandidatesItemContentPartsItem3"]]],
 })
 
 GenerateContentResponseCandidatesItem = TypedDict("GenerateContentResponseCandidatesItem", {
@@ -674,11 +801,23 @@ GenerateContentResponseCandidatesItem = TypedDict("GenerateContentResponseCandid
     "index": int,
 })
 
+GenerateContentResponseUsageMetadataPromptTokensDetailsItem = TypedDict("GenerateContentResponseUsageMetadataPromptTokensDetailsItem", {
+    "modality": Literal["TEXT", "AUDIO"],
+    "tokenCount": int,
+})
+
+GenerateContentResponseUsageMetadataCandidatesTokensDetailsItem = TypedDict("GenerateContentResponseUsageMetadataCandidatesTokensDetailsItem", {
+    "modality": Literal["TEXT", "AUDIO"],
+    "tokenCount": int,
+})
+
 GenerateContentResponseUsageMetadata = TypedDict("GenerateContentResponseUsageMetadata", {
     "promptTokenCount": int,
     "cachedContentTokenCount": NotRequired[int],
     "thoughtsTokenCount": NotRequired[int],
     "totalTokenCount": int,
+    "promptTokensDetails": NotRequired[List["GenerateContentResponseUsageMetadataPromptTokensDetailsItem"]],
+    "candidatesTokensDetails": NotRequired[List["GenerateContentResponseUsageMetadataCandidatesTokensDetailsItem"]],
     "candidatesTokenCount": NotRequired[int],
 })
 
@@ -687,6 +826,36 @@ GenerateContentResponse = TypedDict("GenerateContentResponse", {
     "usageMetadata": "GenerateContentResponseUsageMetadata",
     "modelVersion": str,
     "responseId": str,
+})
+
+RerankResponseResultsItemDocument = TypedDict("RerankResponseResultsItemDocument", {
+    "text": str,
+})
+
+RerankResponseResultsItem = TypedDict("RerankResponseResultsItem", {
+    "index": int,
+    "relevance_score": float,
+    "document": NotRequired["RerankResponseResultsItemDocument"],
+})
+
+RerankResponseMetaBilledUnits = TypedDict("RerankResponseMetaBilledUnits", {
+    "search_units": int,
+})
+
+RerankResponseMeta = TypedDict("RerankResponseMeta", {
+    "billed_units": "RerankResponseMetaBilledUnits",
+})
+
+RerankResponseUsage = TypedDict("RerankResponseUsage", {
+    "total_tokens": int,
+})
+
+RerankResponse = TypedDict("RerankResponse", {
+    "object": Literal["list"],
+    "model": str,
+    "results": List["RerankResponseResultsItem"],
+    "meta": NotRequired["RerankResponseMeta"],
+    "usage": NotRequired["RerankResponseUsage"],
 })
 
 Model = Union["VideoModel", "ImageModel", "TextModel"]

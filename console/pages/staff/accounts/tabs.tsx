@@ -8,6 +8,7 @@ import {
   listAccountActions,
   type ListedAccountAction,
 } from '../../../../db/queries/operator-actions.ts';
+import { findAccountPlan } from '../../../../db/queries/plans.ts';
 import { listPriceLists } from '../../../../db/queries/price-lists.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
 import { listMembers } from '../../../../db/queries/users.ts';
@@ -22,6 +23,7 @@ import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { hasPermission, type UserVisit } from '../../../page.ts';
 import type { StoredFields } from '../../../stored-fields.ts';
 import { Entries, pagesOfStaff } from '../../billing/ledger.tsx';
+import { PlanFacts } from '../../billing/plan.tsx';
 import { KeyTable } from '../../keys/key-table.tsx';
 import { MEMBER } from '../../members/pages.tsx';
 import { InviteForm } from '../people/pages.tsx';
@@ -49,22 +51,29 @@ export interface Shown {
   readonly services: ApiServices;
 }
 
-export async function showOverview({ account, visit: { texts, path }, services: { database, reports } }: Shown) {
+export async function showOverview({ account, visit: { texts, path, site }, services: { database, reports } }: Shown) {
   const { id: accountId } = account;
   const [tasks, entries] = await Promise.all([
     listTasks(database, { accountId, limit: LATEST_TASKS }),
     listBalanceEntries(reports, { accountId, limit: LATEST_ENTRIES }),
   ]);
   const { staffAccounts: messages, billing, common, titles } = texts;
+  const plan = await findAccountPlan(database, accountId);
   return (
     <>
       <Summary account={account} />
+      {plan.period === null && plan.subscription === null ? null : (
+        <Card title={texts.plans.title}>
+          <PlanFacts plan={plan} site={site} />
+        </Card>
+      )}
       <Card title={billing.ledger}>
         <Entries entries={entries} pageOf={pagesOfStaff} isOfStaff />
         <p class="pages">
           <a href={`${path}/ledger`}>{billing.wholeLedger}</a>
           <a href={`${path}/documents`}>{billing.documents}</a>
           <a href={`${path}/end-users`}>{titles.endUsers}</a>
+          <a href={`${path}/budgets`}>{titles.budgets}</a>
         </p>
       </Card>
       <Card title={common.latestTasks}>

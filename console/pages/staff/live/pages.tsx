@@ -4,7 +4,7 @@ import type { Backlog } from '../../../../db/queries/backlog.ts';
 import { formatDollars } from '../../../../domain/money.ts';
 import { Badge, Card, Empty, Facts, Polled, type Tone } from '../../../html/components.tsx';
 import { useTexts } from '../../../html/page-context.ts';
-import { priceName } from '../../../html/terms.tsx';
+import { soldWhat } from '../../../html/terms.tsx';
 import { showPage, showPart, staff, type UserVisit } from '../../../page.ts';
 import { type Texts, wordFor } from '../../../texts/texts.ts';
 
@@ -122,9 +122,8 @@ function wordsOf(problem: Problem, texts: Texts): string {
 }
 
 function lossesText({ count, first }: Extract<Problem, { kind: 'belowCost' }>, texts: Texts): string {
-  const { model, what, seconds, price, cost } = first;
-  const length = seconds === null ? '' : `, ${texts.tasks.seconds(seconds)}`;
-  const sold = `${model} ${priceName(what, texts)}${length}`;
+  const { model, price, cost } = first;
+  const sold = `${model} ${soldWhat(first, texts)}`;
   return texts.priceLists.losses(count, sold, formatDollars(price), formatDollars(cost));
 }
 

@@ -1,6 +1,8 @@
 /** Lets operators invite, edit and disable the people of accounts. Only `genway users` changes staff of the gateway. */
+import { MAIL } from '../../../../services/resources/users.ts';
 import { createUserSchema } from '../../../../services/input/users.ts';
 import { existingAccount } from '../../../../services/people/existing-account.ts';
+import { blockPerson } from '../../../../services/people/registration-blocks.ts';
 import { changeUser, inviteUser, makeUserLink } from '../../../../services/people/users.ts';
 import type { ApiServices } from '../../../../api/services.ts';
 import { createValidator } from '../../../../services/input/validation.ts';
@@ -14,12 +16,13 @@ import {
   setMember,
   type User,
 } from '../../../../db/queries/users.ts';
+import { listMailsTo } from '../../../../db/queries/mails.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
 import { isPersonName, PERSON_NAME_LENGTH } from '../../../../domain/person-name.ts';
 import { type MemberRole, MEMBER_ROLES } from '../../../../domain/roles.ts';
 import { FormError } from '../../../form-problem.ts';
 import { Card, Choice, Empty, Field, Form, FormButton } from '../../../html/components.tsx';
-import { Chosen } from '../../../html/resource-table.tsx';
+import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import {
   requireFound,
@@ -31,7 +34,12 @@ import {
   type UserVisit,
 } from '../../../page.ts';
 import { saveIfUnchanged, type StoredFields } from '../../../stored-fields.ts';
+import { wordFor } from '../../../texts/texts.ts';
+import { authorshipOf } from '../reason.ts';
 import { roleIn, showMadeLink } from '../../members/pages.tsx';
+
+/** On the page of a user. */
+const MAX_MAILS = 50;
 
 const validate = createValidator(createUserSchema);
 
@@ -42,6 +50,7 @@ export const staffPeoplePages = [
   page,
   change('', rename),
   change('/disable', (_visit, { database }, { id }) => changeUser(database, id, { disabled: true }), 'disabled'),
+  change('/block', (visit, { database }, { id }) => blockPerson(database, id, authorshipOf(visit)), 'blocked'),
   change('/enable', (_visit, { database }, { id }) => changeUser(database, id, { disabled: false }), 'enabled'),
   change(
     '/second-factor',
@@ -118,6 +127,7 @@ export async function invite(visit: UserVisit, services: ApiServices): Promise<P
 async function showPerson(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const user = await personOf(visit, services);
   const memberships = await listMemberships(services.database, user.id);
+  const mails = await listMailsTo(services.database, { userId: user.id, address: user.email, limit: MAX_MAILS });
   const { staffPeople: messages, members, staffAccounts, common } = visit.texts;
   const path = `/console/staff/people/${user.id}`;
   const mayChange = hasPermission(visit, 'operate') && user.staffRole === null;
@@ -155,6 +165,20 @@ async function showPerson(visit: UserVisit, services: ApiServices): Promise<Page
       </Card>
     )),
     memberships.length === 0 ? <Empty>{messages.noAccounts}</Empty> : null,
+    mails.length === 0 ? null : (
+      <TableCard
+        title={messages.mails}
+        wide
+        of={MAIL}
+        rows={mails}
+        columns={[
+          [messages.mail, ({ kind }) => wordFor('mail_kind', kind, visit.texts)],
+          'created_at',
+          [visit.texts.fields.status, ({ outcome }) => <Chosen name="mail" value={outcome} />],
+          [messages.answer, ({ failure }) => failure ?? '', 'words'],
+        ]}
+      />
+    ),
   );
 }
 

@@ -17,9 +17,10 @@ import { nested } from '../../../../domain/resource/resource.ts';
 import { Badge, Card, ExactMoney, Facts, Field, Form, Time } from '../../../html/components.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
-import { priceName, priceText } from '../../../html/terms.tsx';
+import { priceName, priceText, soldWhat } from '../../../html/terms.tsx';
 import { hasPermission, openPage, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { saveIfUnchanged, type StoredFields } from '../../../stored-fields.ts';
+import { inUtc } from '../../../utc-time.ts';
 import { atItsLine, readRules, writeRules } from './rules.ts';
 
 const PATH = '/staff/price-lists';
@@ -96,7 +97,7 @@ async function showLists(visit: UserVisit, { reports }: ApiServices): Promise<Pa
       <Card title={messages.create}>
         <Form action={`/console${PATH}`} submit={messages.create}>
           <Field name="name" hint={messages.nameHint} required />
-          <VersionFields factor="1" rules="" />
+          <VersionFields factor="1" batchFactor="" rules="" />
         </Form>
       </Card>
     ) : null,
@@ -120,6 +121,7 @@ async function showList(visit: UserVisit, services: ApiServices): Promise<PageRe
           [fields.status, <Status shown={shown} />],
           [fields.valid_from, <Time at={shown.validFrom} />],
           [fields.factor, `× ${shown.factor}`],
+          [fields.batch_factor, shown.batchFactor === null ? messages.catalogue : `× ${shown.batchFactor}`],
           [messages.accounts, summary.accounts],
           [fields.author, shown.author],
           [fields.reason, shown.reason],
@@ -134,11 +136,7 @@ async function showList(visit: UserVisit, services: ApiServices): Promise<PageRe
         columns={[
           'model',
           'upstream',
-          [
-            messages.what,
-            ({ what, seconds }) =>
-              `${priceName(what, visit.texts)}${seconds === null ? '' : `, ${visit.texts.tasks.seconds(seconds)}`}`,
-          ],
+          [messages.what, (loss) => soldWhat(loss, visit.texts)],
           [common.price, ({ price }) => <ExactMoney amount={price} />, 'number'],
           'cost_usd',
         ]}
@@ -148,7 +146,7 @@ async function showList(visit: UserVisit, services: ApiServices): Promise<PageRe
       <Card title={messages.change}>
         <p class="soft">{messages.changeHint}</p>
         <Form action={`/console${PATH}/${shown.list}`} submit={messages.change} stored={latestFields(shown)}>
-          <VersionFields factor={shown.factor} rules={writeRules(shown.rules)} />
+          <VersionFields factor={shown.factor} batchFactor={shown.batchFactor ?? ''} rules={writeRules(shown.rules)} />
         </Form>
       </Card>
     ) : null,
@@ -168,6 +166,7 @@ async function showList(visit: UserVisit, services: ApiServices): Promise<PageRe
         [messages.latest, (one) => one.version],
         [fields.valid_from, ({ validFrom }) => <Time at={validFrom} />],
         [fields.factor, ({ factor }) => `× ${factor}`],
+        [fields.batch_factor, ({ batchFactor }) => (batchFactor === null ? messages.catalogue : `× ${batchFactor}`)],
         'author',
         'reason',
       ]}
@@ -179,18 +178,25 @@ function bodyOf({ form, texts }: UserVisit) {
   const from = form.text('valid_from');
   return {
     factor: form.text('factor'),
+    batch_factor: form.text('batch_factor') || null,
     rules: readRules(form.text('rules'), texts),
-    // Browsers omit the time zone; the console shows all times in UTC.
-    ...(from !== '' && { valid_from: /(?:Z|[+-]\d\d:\d\d)$/.test(from) ? from : `${from}Z` }),
+    ...(from !== '' && { valid_from: inUtc(from) }),
     reason: form.text('reason'),
   };
 }
 
 function toVersion(
   { user }: UserVisit,
-  { factor = '1', rules = [], valid_from: from, reason }: ReturnType<typeof validateChange>,
+  {
+    factor = '1',
+    batch_factor: batchFactor = null,
+    rules = [],
+    valid_from: from,
+    reason,
+  }: ReturnType<typeof validateChange>,
 ): NewPriceListVersion {
-  return { factor, rules, validFrom: from === undefined ? undefined : new Date(from), reason, author: user.email };
+  const validFrom = from === undefined ? undefined : new Date(from);
+  return { factor, batchFactor, rules, validFrom, reason, author: user.email };
 }
 
 const RULE_LINES = 8;
@@ -229,11 +235,12 @@ function Prices({ prices }: Pick<PricedModel, 'prices'>) {
   );
 }
 
-function VersionFields({ factor, rules }: { factor: string; rules: string }) {
+function VersionFields({ factor, batchFactor, rules }: { factor: string; batchFactor: string; rules: string }) {
   const { priceLists: messages } = useTexts();
   return (
     <>
       <Field name="factor" hint={messages.factorHint} inputMode="decimal" value={factor} required />
+      <Field name="batch_factor" hint={messages.batchFactorHint} inputMode="decimal" value={batchFactor} />
       <Field name="rules" hint={messages.rulesHint} lines={RULE_LINES} value={rules} />
       <Field name="valid_from" hint={messages.validFromHint} type="datetime-local" />
       <Field name="reason" required />

@@ -1,5 +1,5 @@
 /** Tasks of all accounts. */
-import { historyUrl } from '../../../../services/operations/history-link.ts';
+import { HistoryLink } from '../../../html/history-link.tsx';
 import { SUBMISSION } from '../../../../services/resources/submissions.ts';
 import { cancelTask } from '../../../../services/tasks/cancel-task.ts';
 import { existingTask } from '../../../../services/tasks/existing-task.ts';
@@ -15,7 +15,7 @@ import { Badge, ButtonLink, Card, Facts, Money, WithNote, Pages, Polled, Time } 
 import { Candidates, ChoiceFilter, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../../../html/filters.tsx';
 import { AnyId, ShortId } from '../../../html/linked-ids.tsx';
 import { useTexts } from '../../../html/page-context.ts';
-import { ReasonCard } from '../../../html/reason-card.tsx';
+import { ReasonCards } from '../../../html/reason-card.tsx';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import { readListPage } from '../../../list-page.ts';
@@ -135,9 +135,7 @@ async function showTask(visit: UserVisit, services: ApiServices): Promise<PageRe
               [
                 messages.workflow,
                 <>
-                  <a href={historyUrl(temporal, task.id)} target="_blank" rel="noreferrer">
-                    {messages.openTemporal}
-                  </a>{' '}
+                  <HistoryLink temporal={temporal} workflowId={task.id} />{' '}
                   {workflow === undefined ? messages.noTemporal : null}
                   {workflow === null ? messages.noWorkflow : null}
                 </>,
@@ -226,16 +224,5 @@ function Actions({ explanation: { task, deliveries } }: { explanation: TaskExpla
     ...(deliveries.length === 0 ? [] : [['redeliver', messages.redeliver, messages.redeliverHint] as const]),
     ['prompt', messages.showPrompt, messages.promptHint] as const,
   ];
-  return (
-    <div class="grid">
-      {actions.map(([name, title, hint]) => (
-        <ReasonCard
-          title={title}
-          hint={hint}
-          action={`tasks/${task.id}/${name}`}
-          look={name === 'cancel' ? 'danger' : 'quiet'}
-        />
-      ))}
-    </div>
-  );
+  return <ReasonCards path={`tasks/${task.id}`} actions={actions} />;
 }

@@ -123,6 +123,7 @@ function routeOf(usage: TextUsage, texts: Texts): readonly (readonly [name: stri
     [fields.status, <Outcome usage={usage} />],
     [fields.model, usage.model],
     ...(usage.endUser === null ? [] : [[fields.end_user, usage.endUser] as const]),
+    ...(usage.batchId === null ? [] : [[fields.batch_id, <AnyId id={usage.batchId} />] as const]),
     [fields.format, messages.asked(usage.format, usage.streamed)],
     [
       messages.route,

@@ -39,8 +39,7 @@ interface Explanation {
 
 const WAIT_MS = 30_000;
 
-describe('operators', function () {
-  this.timeout(120_000);
+describe('operators', () => {
   const stack = useTestStack();
   let apiKey: string;
 

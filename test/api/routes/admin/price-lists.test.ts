@@ -18,6 +18,8 @@ interface Task {
   readonly data: { readonly usage: { readonly credits_charged: number; readonly price_list?: string } };
 }
 
+const FACTORS = ['--factor', '0.9', '--batch-factor', '0.6'];
+
 describe('price lists', () => {
   const app = useTestApp({ simulatesText: true });
   let genway: Genway;
@@ -35,7 +37,7 @@ describe('price lists', () => {
       { family: 'textg', factor: '0.5' },
       { model: 'vidone-3.0', prices: { '720p': '0.08' } },
     ]);
-    await genway('price-lists', 'create', 'partners', '--factor', '0.9', '--rules', rules, '--reason', 'a test');
+    await genway('price-lists', 'create', 'partners', ...FACTORS, '--rules', rules, '--reason', 'a test');
     await genway('accounts', 'price', caller.accountId, '--price-list', 'partners', '--reason', 'a partner');
     await waitUntil(async () => expect(await priceOfVideo(caller)).to.equal(0.08), WAIT);
   });
@@ -148,6 +150,7 @@ describe('price lists', () => {
   it('show every model’s price by the catalogue and by the list, and the models sold below cost', async () => {
     // contract 4.11:57
     const { body } = await admin('/price-lists/partners?version=1');
+    expect(body.data).to.include({ batch_factor: '0.6' });
     expect(body.data['models']).to.deep.include({
       model: VIDEO.model,
       kind: 'video',
@@ -192,7 +195,7 @@ describe('price lists', () => {
       [
         'with a price of another name',
         { name: 'a', reason, rules: [{ model: TEXT, prices: { '720p': '1' } }] },
-        '"rules[0]" has prices for other names than [input output cached_input cache_write cache_write_1h audio_input cached_audio_input audio_output character audio_second]',
+        '"rules[0]" has prices for other names than [input output cached_input cache_write cache_write_1h audio_input cached_audio_input audio_output character audio_second web_search search_unit]',
       ],
       [
         'with a price of nothing',

@@ -3,8 +3,8 @@ import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
 import { expect } from 'chai';
 import { describeCapability } from '../../../../api/routes/capabilities/describe.ts';
-import { createImageRequestParser } from '../../../../api/routes/images/schema.ts';
-import { createVideoRequestParser } from '../../../../api/routes/videos/schema.ts';
+import { createImageRequestParser } from '../../../../services/input/image-request.ts';
+import { createVideoRequestParser } from '../../../../services/input/video-request.ts';
 import { priceOf } from '../../../../services/money/customer-prices.ts';
 import { loadCatalogue } from '../../../../catalogue/load.ts';
 

@@ -13,8 +13,7 @@ describeInBrowser('the reference of the API in a browser', (browser) => {
   after(() => app?.stop());
 
   for (const tag of ['Capabilities', 'Models', 'Webhooks'] as const) {
-    it(`opens at the endpoints with the tag ${tag}, to which links lead`, async function () {
-      this.timeout(60_000);
+    it(`opens at the endpoints with the tag ${tag}, to which links lead`, async () => {
       const tab = await browser.open(app.baseUrl);
       try {
         const { page } = tab;

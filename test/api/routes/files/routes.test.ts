@@ -69,7 +69,7 @@ describe('POST /v1/files', () => {
       ...(body instanceof ReadableStream && { duplex: 'half' }),
     });
     const text = await response.text();
-    return { status: response.status, ...JSON.parse(text) };
+    return { ...JSON.parse(text), status: response.status };
   }
 
   const upload = (...parts: readonly FormPart[]): Promise<Reply> => send(formOf(...parts));
@@ -285,7 +285,7 @@ describe('the uploads of an account', () => {
       ...(!announced && { duplex: 'half' }),
     });
     const text = await response.text();
-    return { status: response.status, ...JSON.parse(text) };
+    return { ...JSON.parse(text), status: response.status };
   }
 
   async function keptBytes({ accountId }: TestCaller): Promise<number> {
@@ -315,10 +315,10 @@ describe('the uploads of an account', () => {
     const listed = [];
     for await (const { id } of client.files.list({ limit: 2 })) listed.push(id);
     expect(listed).to.deep.equal(ids);
-    const refused = await ask<ErrorBody>('GET', '?purpose=assistants', caller);
+    const refused = await ask<ErrorBody>('GET', '?order=asc', caller);
     expect([refused.status, refused.body.error.message]).to.deep.equal([
       400,
-      'unknown parameter: purpose. There are: [limit cursor after]',
+      'unknown parameter: order. There are: [limit cursor after purpose]',
     ]);
   });
 

@@ -248,9 +248,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
   });
 });
 
-describe('a task whose provider announces the end of its job', function () {
-  this.timeout(120_000);
-
+describe('a task whose provider announces the end of its job', () => {
   const stack = useTestStack({ env: { GENWAY_PROVIDER_CALLBACKS: 'true', GENWAY_POLL_MS: '600000' } });
   before(async () => {
     await Promise.all([stack.api.start(), stack.worker.start()]);

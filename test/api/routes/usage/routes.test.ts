@@ -122,15 +122,17 @@ describe('usage', () => {
     ]);
   });
 
-  it('shows the outcome of each text request, and filters by key, model and time', async () => {
-    // contract 2.9:5 4.9:5
+  it('shows the outcome of each text request, and filters by key, batch, model and time', async () => {
+    // contract 2.9:5 2.9:11 4.9:5
     const other = await app.createAccount({ fundedUsd: 10 });
     const key = { id: other.keyId, accountId: other.accountId };
     const outcomes = ['succeeded', 'disconnected', 'failed'];
+    const batchId = newId('batch', Date.parse(today));
     for (const [index, outcome] of outcomes.entries()) {
+      const batch_id = outcome === 'succeeded' ? batchId : null;
       const error_code = outcome === 'failed' ? 'processing_failed' : null;
       const id = newId('textRequest', Date.parse(today) + index);
-      await createTextRequestRow(app.database, key, { id, outcome, error_code, model: `model-${index % 2}` });
+      await createTextRequestRow(app.database, key, { id, outcome, error_code, batch_id, model: `model-${index % 2}` });
     }
     const outcomesOf = async (query: string) =>
       (await get(`/v1/usage/requests?${query}`, other)).data.map(({ outcome }) => outcome);
@@ -138,6 +140,11 @@ describe('usage', () => {
     expect(await outcomesOf('model=model-1')).to.deep.equal(['disconnected']);
     expect(await outcomesOf(`api_key_id=${other.keyId}`)).to.have.length(3);
     expect(await outcomesOf(`api_key_id=${caller.keyId}`)).to.deep.equal([]);
+    expect(await outcomesOf(`batch_id=${batchId}`)).to.deep.equal(['succeeded']);
+    expect(await outcomesOf(`batch_id=${newId('batch')}`)).to.deep.equal([]);
+    expect((await get(`/v1/usage/requests?batch_id=${batchId}`)).data, 'of another account').to.deep.equal([]);
+    const shown = (await get('/v1/usage/requests', other)).data.map(({ batch_id }) => batch_id);
+    expect(shown).to.deep.equal([null, null, batchId]);
     expect(await outcomesOf(`to=${today}T00:00:00Z`)).to.deep.equal([]);
     expect(await outcomesOf(`from=${today}T00:00:00Z`)).to.have.length(3);
   });

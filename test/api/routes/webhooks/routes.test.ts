@@ -68,7 +68,8 @@ describe('webhook endpoints', () => {
     [
       'an unknown event',
       { url: URL, events: ['task.done'] },
-      '"events[0]" must be one of: [task.succeeded task.failed task.late_result account.balance_low]',
+      '"events[0]" must be one of: [task.succeeded task.failed task.late_result account.balance_low ' +
+        'batch.completed batch.failed batch.expired batch.cancelled batch.paused]',
     ],
     ['no event at all', { url: URL, events: [] }, '"events" requires at least 1 item'],
     ['events that are no list', { url: URL, events: 'task.failed' }, '"events" must be an array'],

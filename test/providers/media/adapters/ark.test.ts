@@ -14,6 +14,7 @@ import {
 import { rejectionOf } from '../../../support/rejection.ts';
 import {
   itKeepsWhatHasEnded,
+  itListsTasks,
   itReadsFailures,
   itReadsRefusals,
   itRefuses,
@@ -21,8 +22,6 @@ import {
   itReportsAMissingJob,
   useSimulatedVendor,
 } from '../../../support/simulated-vendor.ts';
-
-const signal = new AbortController().signal;
 
 describe('Ark', () => {
   let upstream: MediaUpstream;
@@ -84,18 +83,7 @@ describe('Ark', () => {
     });
   }
 
-  it("lists the model's tasks since a time, whatever their prompts", async () => {
-    const request = video({ model: 'seedance-listed', prompt: '[sim:drop_submit]' });
-    await rejectionOf(submit(upstream, request));
-    const since = new Date(Date.now() - 30_000);
-    const found = await upstream.find({ request, fingerprint: '', since }, signal);
-    expect(found).to.have.length(1);
-    expect(await upstream.status(found?.[0] ?? '', signal)).to.not.include({ state: 'unknown' });
-    const other = { ...request, model: 'another' };
-    expect(await upstream.find({ request: other, fingerprint: '', since }, signal)).to.deep.equal([]);
-    const later = new Date(Date.now() + 60_000);
-    expect(await upstream.find({ request, fingerprint: '', since: later }, signal)).to.deep.equal([]);
-  });
+  itListsTasks(() => upstream, video, { model: 'seedance-listed', count: 1, missing: 'no task' });
 
   itReadsRefusals(
     (prompt) => submit(upstream, video({ prompt })),

@@ -1,12 +1,11 @@
 import { expect } from 'chai';
 import { dashscope } from '../../../../providers/media/adapters/dashscope.ts';
-import { ProviderUnreachableError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { endOf, LINKS, submit, testUpstream, videoRequest } from '../../../support/media.ts';
-import { rejectionOf } from '../../../support/rejection.ts';
 import {
   itKeepsWhatHasEnded,
   itLeavesTheRoute,
+  itListsTasks,
   itReadsFailures,
   itReadsRefusals,
   itRefuses,
@@ -63,19 +62,7 @@ describe('Alibaba Model Studio', () => {
     });
   }
 
-  it("lists the model's tasks since a time, over all pages", async () => {
-    const request = video({ model: 'happyhorse-1.1-t2v', prompt: '[sim:drop_submit]' });
-    await Promise.all(Array.from({ length: 105 }, () => rejectionOf(submit(upstream, request))));
-    const since = new Date(Date.now() - 30_000);
-    const find = (sent: object) => upstream.find({ request, fingerprint: '', since, ...sent }, signal);
-    const found = await find({});
-    expect(new Set(found).size).to.equal(105);
-    expect(await upstream.status(found?.[0] ?? '', signal)).to.not.include({ state: 'unknown' });
-    for (const sent of [{ request: { ...request, model: 'another' } }, { since: new Date(Date.now() + 60_000) }]) {
-      const error = await rejectionOf(find(sent));
-      expect(error).to.be.instanceOf(ProviderUnreachableError);
-    }
-  });
+  itListsTasks(() => upstream, video, { model: 'happyhorse-1.1-t2v', count: 105, missing: 'nothing' });
 
   itReadsRefusals((prompt) => submit(upstream, video({ prompt })));
   itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));

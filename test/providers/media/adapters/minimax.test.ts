@@ -7,6 +7,7 @@ import { rejectionOf } from '../../../support/rejection.ts';
 import {
   itKeepsWhatHasEnded,
   itLeavesTheRoute,
+  itListsTasks,
   itReadsFailures,
   itReadsRefusals,
   itRefuses,
@@ -72,17 +73,7 @@ describe('MiniMax', () => {
     ]);
   });
 
-  it("lists the model's tasks since a time, over all pages", async () => {
-    const request = video({ model: 'MiniMax-listed', prompt: '[sim:drop_submit]' });
-    for (let task = 0; task < 25; task += 1) await rejectionOf(submit(upstream, request));
-    const since = new Date(Date.now() - 30_000);
-    const find = (sent: object) => upstream.find({ request, fingerprint: '', since, ...sent }, signal);
-    const found = await find({});
-    expect(new Set(found).size).to.equal(25);
-    expect(await upstream.status(found?.[0] ?? '', signal)).to.not.include({ state: 'unknown' });
-    expect(await find({ request: { ...request, model: 'another' } })).to.deep.equal([]);
-    expect(await find({ since: new Date(Date.now() + 60_000) })).to.deep.equal([]);
-  });
+  itListsTasks(() => upstream, video, { model: 'MiniMax-listed', count: 25, missing: 'no task' });
 
   for (const [what, list] of [
     [

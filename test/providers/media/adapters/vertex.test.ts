@@ -1,7 +1,12 @@
 import { expect } from 'chai';
 import type { RenderRequest } from '../../../../providers/media/adapter.ts';
 import { vertex } from '../../../../providers/media/adapters/vertex.ts';
-import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
+import { createMediaUpstream, type MediaUpstream } from '../../../../providers/media/upstream.ts';
+import { checkUpstreams } from '../../../../providers/upstreams.ts';
+import { parseOperatorFile } from '../../../../catalogue/operator-file.ts';
+import { startVertexMedia } from '../../../../lab/stack/clouds/vertex-media.ts';
+import { rejectionOf } from '../../../support/rejection.ts';
+import { useStarted } from '../../../support/started.ts';
 import { pngFile } from '../../../support/media-files.ts';
 import {
   endOf,
@@ -20,6 +25,7 @@ import {
   itRefuses,
   itRenders,
   itReportsAMissingJob,
+  renderVideo,
   useSimulatedVendor,
 } from '../../../support/simulated-vendor.ts';
 
@@ -85,6 +91,27 @@ describe('Vertex AI', () => {
     (other) => submit(other, video()),
     (other) => filesIn(other, image()),
   );
+  describe('with tokens of a service account', () => {
+    const cloud = useStarted(() => startVertexMedia(() => ({ url: baseUrl, key: 'vertex-token' })));
+
+    it('renders a video and reads its file in Cloud Storage, with a token in each request', async () => {
+      const file = parseOperatorFile(JSON.stringify({ media: [cloud.upstream] }), 'file', () => undefined);
+      const [settings] = checkUpstreams(file).value?.media ?? [];
+      if (settings === undefined) throw new Error('the upstream is wrong');
+      const other = createMediaUpstream(settings);
+      expect((await renderVideo(other, video({ resolution: '1080p' }))).codedSize).to.deep.equal([1920, 1080]);
+      await rejectionOf(submit(other, video({ prompt: '[sim:drop_submit]' })));
+      await other.close();
+      expect(cloud.refused).to.deep.equal([]);
+      expect(cloud.issued.google).to.equal(1);
+      for (const part of [':predictLongRunning', ':fetchPredictOperation', '/storage/v1/b/']) {
+        expect(
+          cloud.served.filter((path) => path.includes(part)),
+          part,
+        ).not.to.deep.equal([]);
+      }
+    });
+  });
   itReportsAMissingJob(
     () => upstream,
     'projects/p/locations/l/publishers/google/models/veo-3.1-generate-001/operations/nowhere',

@@ -1,0 +1,7 @@
+-- The period of a plan whose terms apply to an account: of the latest paid invoice, unless it or its subscription is over.
+CREATE OR REPLACE FUNCTION current_plan(owner_id text, moment timestamptz) RETURNS SETOF plan_periods LANGUAGE sql STABLE AS $$
+  SELECT period.* FROM plan_periods AS period JOIN subscriptions AS subscription ON subscription.id = period.subscription_id
+  WHERE period.account_id = owner_id AND period.limits_until > moment
+    AND (subscription.ends_at IS NULL OR subscription.ends_at > moment)
+  ORDER BY period.invoiced_at DESC, period.invoice_id DESC LIMIT 1
+$$;

@@ -1,0 +1,148 @@
+/** Subscriptions at the payment provider, and the paid periods of plans. */
+import type { PicoUsd } from '../../domain/money.ts';
+import { type Database, onlyRow } from '../database.ts';
+import { withPartitions } from '../partitions.ts';
+import { columnsOf, readRow, type RowOf } from '../row.ts';
+import { lockAccount } from './accounts.ts';
+import { grantPromoCredit } from './promo-grants.ts';
+
+/** A subscription as it was last read at the payment provider. */
+export interface Subscription {
+  readonly id: string;
+  readonly accountId: string;
+  readonly customer: string;
+  /** The provider's word, such as `active` or `past_due`. */
+  readonly status: string;
+  /** The item of the subscription, whose price changes with the plan. */
+  readonly item: string;
+  /** The price of the next period. */
+  readonly price: string;
+  /** When the subscription ends or ended; null while it renews. */
+  readonly endsAt: Date | null;
+}
+
+/** The terms of a plan in a paid period. */
+export interface PlanTerms {
+  readonly plan: string;
+  readonly included: PicoUsd;
+  readonly models: readonly string[] | null;
+  readonly rateLimitRpm: number | null;
+  readonly seats: number | null;
+}
+
+/** A paid period of a plan. */
+export interface PlanPeriod extends PlanTerms {
+  readonly invoiceId: string;
+  readonly subscriptionId: string;
+  readonly accountId: string;
+  readonly invoicedAt: Date;
+  readonly startsAt: Date;
+  readonly endsAt: Date;
+  /** Until when the terms apply if no further period is paid. */
+  readonly limitsUntil: Date;
+}
+
+/**
+ * Reads a subscription at the payment provider and stores it. Readings are numbered before they start, and an earlier one
+ * never replaces a later one: the reading that the last change caused started after the change, so the end is right whatever
+ * the order in which changes were announced.
+ *
+ * @param read null if the subscription is not for an account
+ */
+export async function storeSubscription(
+  database: Database,
+  read: () => Promise<Subscription | null>,
+): Promise<Subscription | null> {
+  const { rows } = await database.raw<{ rows: { number: string }[] }>(
+    `SELECT nextval('subscription_readings') AS number`,
+  );
+  const { number } = onlyRow(rows);
+  const subscription = await read();
+  if (subscription === null) return null;
+  const { accountId: _, ...changing } = subscription;
+  await database('subscriptions')
+    .insert({ ...columnsOf(subscription), reading: number })
+    .onConflict('id')
+    .merge({ ...columnsOf(changing), reading: number })
+    .whereRaw('subscriptions.reading < :number', { number });
+  return subscription;
+}
+
+/**
+ * Records a paid period and grants its credit, once for each invoice. The credit of a period that is over is not granted.
+ *
+ * @returns whether this call recorded the period
+ */
+export async function recordPlanPeriod(database: Database, period: PlanPeriod): Promise<boolean> {
+  const { invoiceId, accountId, included: amount, endsAt: expiresAt, plan } = period;
+  return withPartitions(database, () =>
+    database.transaction(async (transaction) => {
+      await lockAccount(transaction, accountId);
+      if (await transaction('plan_periods').where({ invoice_id: invoiceId }).first('invoice_id')) return false;
+      const { rows } = await transaction.raw<{ rows: { isOver: boolean }[] }>(
+        `SELECT :expiresAt::timestamptz <= clock_timestamp() + interval '1 second' AS "isOver"`,
+        { expiresAt },
+      );
+      const granted =
+        amount === 0n || rows[0]?.isOver === true
+          ? null
+          : await grantPromoCredit(transaction, {
+              accountId,
+              amount,
+              expiresAt,
+              reference: `invoice:${invoiceId}`,
+              author: 'payment provider',
+              reason: `included in the plan ${plan}`,
+              isPaid: true,
+            });
+      await transaction('plan_periods').insert(columnsOf({ ...period, grantId: granted?.grant.id ?? null }));
+      return true;
+    }),
+  );
+}
+
+/** The paid period whose terms apply now; null without a plan. */
+export async function findCurrentPlan(database: Database, accountId: string): Promise<PlanPeriod | null> {
+  const { rows } = await database.raw<{ rows: RowOf<PlanPeriod>[] }>('SELECT * FROM current_plan(:accountId, now())', {
+    accountId,
+  });
+  const [row] = rows;
+  return row ? readRow(row, { amounts: ['included'] }) : null;
+}
+
+/** The newest subscription of an account that has not ended; null for none. */
+export async function findRunningSubscription(database: Database, accountId: string): Promise<Subscription | null> {
+  const row = await database<RowOf<Subscription>>('subscriptions')
+    .where({ account_id: accountId })
+    .whereRaw('(ends_at IS NULL OR ends_at > now())')
+    // Their first payment failed: the customer subscribes anew.
+    .whereNotIn('status', ['incomplete', 'incomplete_expired'])
+    .orderBy('created_at', 'desc')
+    .first('id', 'account_id', 'customer', 'status', 'item', 'price', 'ends_at');
+  return row ? readRow(row, {}) : null;
+}
+
+/** The plan of an account: the terms that apply now, and the subscription that continues. */
+export async function findAccountPlan(
+  database: Database,
+  accountId: string,
+): Promise<{
+  readonly accountId: string;
+  readonly period: PlanPeriod | null;
+  readonly subscription: Subscription | null;
+}> {
+  const [period, subscription] = await Promise.all([
+    findCurrentPlan(database, accountId),
+    findRunningSubscription(database, accountId),
+  ]);
+  return { accountId, period, subscription };
+}
+
+/** The provider's name for the customer of an account, by which a new subscription finds saved cards; null for none. */
+export async function findCustomer(database: Database, accountId: string): Promise<string | null> {
+  const row = await database<RowOf<Subscription>>('subscriptions')
+    .where({ account_id: accountId })
+    .orderBy('created_at', 'desc')
+    .first('customer');
+  return row?.customer ?? null;
+}

@@ -1,0 +1,150 @@
+/** Monthly plans: subscribing and changing them, and what their payments grant. */
+import type { Plan } from '../../catalogue/site.ts';
+import type { Database } from '../../db/database.ts';
+import {
+  findCurrentPlan,
+  findCustomer,
+  findRunningSubscription,
+  recordPlanPeriod,
+  storeSubscription,
+  type Subscription,
+} from '../../db/queries/plans.ts';
+import { daysAfter } from '../../domain/day.ts';
+import { badRequest, ServiceError } from '../../domain/errors.ts';
+import { PLANS } from '../../domain/policy.ts';
+import { CardRefusedError } from '../../providers/checkout.ts';
+import type { ProviderInvoice } from '../../providers/plan-billing.ts';
+import { findAccount } from '../../db/queries/accounts.ts';
+import { billingPage, orUnavailable, requireCheckout, type CheckoutServices } from './checkout.ts';
+
+export interface PlanServices extends CheckoutServices {
+  readonly database: Database;
+  readonly site: { readonly plans: readonly Plan[] };
+}
+
+/**
+ * Applies what the provider knows about a subscription.
+ *
+ * @returns null if the subscription is not for an account
+ * @throws ServiceError `not_found` for an account that does not exist; `processing_unavailable`
+ */
+export function applySubscription(services: PlanServices, id: string): Promise<Subscription | null> {
+  const { database } = services;
+  return storeSubscription(database, async () => {
+    const read = await orUnavailable(requireCheckout(services).findSubscription(id));
+    if (read === null || read.accountId === null) return null;
+    const { accountId } = read;
+    if (!(await findAccount(database, accountId))) {
+      throw new ServiceError('not_found', 'There is no such account. Check account_id in the metadata.');
+    }
+    return { ...read, accountId };
+  });
+}
+
+/**
+ * Applies what the provider knows about an invoice: a paid one of an account's subscription starts a period of its plan, once.
+ *
+ * @returns the number of recorded periods; null if the invoice is not for an account
+ * @throws ServiceError `not_found` for a price of no plan; `processing_unavailable`
+ */
+export async function applyInvoice(services: PlanServices, id: string): Promise<number | null> {
+  const invoice = await orUnavailable(requireCheckout(services).findInvoice(id));
+  if (invoice === null || invoice.subscriptionId === null) return null;
+  const subscription = await applySubscription(services, invoice.subscriptionId);
+  if (subscription === null) return null;
+  return invoice.isPaid && (await recordPeriod(services, invoice, subscription)) ? 1 : 0;
+}
+
+/** @returns whether the period was not recorded before */
+async function recordPeriod(
+  { database, site }: PlanServices,
+  invoice: ProviderInvoice,
+  { id: subscriptionId, accountId }: Subscription,
+): Promise<boolean> {
+  const [period] = invoice.periods;
+  if (period === undefined) return false;
+  const plan = site.plans.find(({ stripePrice }) => stripePrice === period.price);
+  if (!plan) {
+    throw new ServiceError(
+      'not_found',
+      `No plan has the price ${period.price}. Put the plan back into the file of the site: the provider announces the invoice again.`,
+    );
+  }
+  const { included, models, rateLimitRpm, seats } = plan;
+  return recordPlanPeriod(database, {
+    invoiceId: invoice.id,
+    subscriptionId,
+    accountId,
+    plan: plan.id,
+    included,
+    models,
+    rateLimitRpm,
+    seats,
+    invoicedAt: invoice.createdAt,
+    startsAt: period.startsAt,
+    endsAt: period.endsAt,
+    limitsUntil: daysAfter(period.endsAt, PLANS.graceDays),
+  });
+}
+
+/**
+ * Subscribes an account to a plan, or changes its plan: to a dearer one at once, with a new period; to a cheaper one with the
+ * next period.
+ *
+ * @returns the id of the page on which to subscribe; null if the plan was changed
+ * @throws ServiceError `not_found`; `insufficient_credits` if the card was refused; `processing_unavailable`
+ */
+export async function choosePlan(
+  services: PlanServices,
+  { accountId, planId }: { readonly accountId: string; readonly planId: string },
+): Promise<string | null> {
+  const { database, site } = services;
+  const plan = site.plans.find(({ id }) => id === planId);
+  if (!plan) throw new ServiceError('not_found', 'There is no such plan. Open the billing page again.');
+  const billing = requireCheckout(services);
+  const running = await findRunningSubscription(database, accountId);
+  if (running === null) {
+    const customer = await findCustomer(database, accountId);
+    const returnUrl = billingPage(services, accountId);
+    return orUnavailable(billing.openSubscription({ accountId, price: plan.stripePrice, customer, returnUrl }));
+  }
+  const { id, item } = running;
+  if (running.price === plan.stripePrice) throw badRequest('The account has this plan already.');
+  const current = await findCurrentPlan(database, accountId);
+  const present = site.plans.find(({ id: name }) => name === current?.plan);
+  // A plan that waits for the next period is not the one in force.
+  const startsNow = current === null || (present !== undefined && plan.usdPerMonth > present.usdPerMonth);
+  await orRefused(orUnavailable(billing.changePrice({ id, item, price: plan.stripePrice, startsNow })));
+  await applySubscription(services, id);
+  return null;
+}
+
+/** Ends the plan of an account with its period, or lets it go on. @throws ServiceError `not_found`, `processing_unavailable` */
+export async function setPlanEnding(services: PlanServices, accountId: string, ends: boolean): Promise<void> {
+  const running = await findRunningSubscription(services.database, accountId);
+  if (running === null) throw new ServiceError('not_found', 'The account has no plan.');
+  await orUnavailable(requireCheckout(services).setEnding(running.id, ends));
+  await applySubscription(services, running.id);
+}
+
+/**
+ * Opens the provider's page for the card and the invoices of an account's plan.
+ *
+ * @returns null if the account never had a plan
+ * @throws ServiceError `processing_unavailable`
+ */
+export async function openPlanPayments(services: PlanServices, accountId: string): Promise<string | null> {
+  const customer = await findCustomer(services.database, accountId);
+  if (customer === null) return null;
+  return orUnavailable(requireCheckout(services).openPortal({ customer, returnUrl: billingPage(services, accountId) }));
+}
+
+async function orRefused<Result>(answer: Promise<Result>): Promise<Result> {
+  return answer.catch((error: unknown) => {
+    if (!(error instanceof CardRefusedError)) throw error;
+    throw new ServiceError(
+      'insufficient_credits',
+      `The card was refused, and the plan stays as it is: ${error.message}`,
+    );
+  });
+}

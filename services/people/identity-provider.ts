@@ -1,0 +1,66 @@
+/** What the providers with which people sign in have in common. */
+import { AuthorizationResponseError } from 'openid-client';
+import type { ProviderSettings } from '../../catalogue/sign-in-providers.ts';
+
+export interface ProviderClient extends Omit<ProviderSettings, 'kind'> {
+  /** The address to which the provider redirects; must be registered at the provider. */
+  readonly redirectUri: string;
+}
+
+/** The values that tie the provider's answer to the browser that started the sign-in. */
+export interface ProviderAttempt {
+  readonly state: string;
+  readonly nonce: string;
+  readonly codeVerifier: string;
+}
+
+/** The person whom the provider has authenticated. */
+export interface Identity {
+  readonly issuer: string;
+  /** Unique at the issuer, and never reassigned. */
+  readonly subject: string;
+  /** In lower case; null if the provider does not send it. */
+  readonly email: string | null;
+  /** Whether the provider has verified that the address belongs to the person. */
+  readonly isEmailVerified: boolean;
+}
+
+export interface IdentityProvider extends Pick<ProviderSettings, 'name' | 'issuer' | 'asksSecondFactor'> {
+  /** Returns the address to which the browser is redirected. @throws ProviderDownError */
+  authorizationUrl(attempt: ProviderAttempt): Promise<string>;
+  /**
+   * Exchanges the code that the browser brings back.
+   *
+   * @param query the query of the redirect, without `?`
+   * @throws ProviderDownError; SignInRefusedError if the answer does not belong to the attempt, or the provider refused
+   */
+  identityOf(query: string, attempt: ProviderAttempt): Promise<Identity>;
+  /** The provider's sign-out address; null if there is none, or the provider does not answer. */
+  signOutUrl(returnTo: string): Promise<string | null>;
+}
+
+/** The provider does not answer, or its answer does not follow its protocol. */
+export class ProviderDownError extends Error {
+  override readonly name = 'ProviderDownError';
+}
+
+/** The sign-in failed: the answer belongs to another attempt, was used before or was forged, or the provider refused. */
+export class SignInRefusedError extends Error {
+  override readonly name = 'SignInRefusedError';
+}
+
+/** Error codes that mean that the provider failed, rather than refused: a timeout, or an invalid answer. */
+const FAILURES: readonly unknown[] = ['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_RESPONSE_IS_NOT_JSON'];
+
+/** Converts the errors of `openid-client`. */
+export function toRefusal(error: unknown): Error {
+  if (error instanceof SignInRefusedError) return error;
+  if (error instanceof AuthorizationResponseError) {
+    return new SignInRefusedError(`the provider answered ${error.error}`, { cause: error });
+  }
+  const { code, status }: { readonly code?: unknown; readonly status?: unknown } = Object(error);
+  const isDown = error instanceof TypeError || FAILURES.includes(code) || (typeof status === 'number' && status >= 500);
+  return isDown
+    ? new ProviderDownError('the provider does not answer', { cause: error })
+    : new SignInRefusedError('the answer is not one to this attempt', { cause: error });
+}
