@@ -194,7 +194,11 @@ export const ENDPOINT_COMMANDS: readonly EndpointCommand[] = [
   ['registrations approve <registration_id>', 'approveRegistration'],
   ['registrations reject <registration_id>', 'rejectRegistration'],
   ['registrations block <block_kind> <value>', 'blockRegistrations'],
-  ['registrations blocks', 'listRegistrationBlocks', 'id block_kind value author reason created_at'],
+  [
+    'registrations blocks',
+    'listRegistrationBlocks',
+    'id block_kind value author reason created_at lifted_by lift_reason lifted_at',
+  ],
   ['registrations unblock <registration_block_id>', 'liftRegistrationBlock'],
 
   ['admin-tokens create <name>', 'createAdminToken'],

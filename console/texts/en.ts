@@ -258,6 +258,10 @@ export const english = (product: string) => ({
     day: 'Day (UTC)',
     decided_by: 'Decided by',
     decision_reason: 'Reason of the decision',
+    lifted: 'Lifted',
+    lifted_at: 'Lifted',
+    lifted_by: 'Lifted by',
+    lift_reason: 'Reason of the lift',
     description: 'Description',
     difference: 'Difference',
     duration: 'Seconds',
@@ -365,6 +369,7 @@ export const english = (product: string) => ({
   },
   /** The values of fields that have few. */
   values: {
+    lifted: { true: 'Lifted' },
     block_kind: {
       address: 'Mailbox',
       domain: 'Domain with its subdomains',
@@ -1197,6 +1202,8 @@ export const english = (product: string) => ({
       'Nobody can register with these mailboxes and domains, or from these networks. Users who have registered already stay.',
     valueHint: 'An e-mail address in any spelling, a domain such as example.com, or a network such as 192.0.2.0/24.',
     noBlocks: 'Nothing is blocked.',
+    inForce: 'In force',
+    noneLifted: 'No block was lifted.',
     lift: 'Lift the block',
   },
   staffPeople: {

@@ -254,6 +254,10 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
     day: '日期（UTC）',
     decided_by: '处理人',
     decision_reason: '处理理由',
+    lifted: '已解除',
+    lifted_at: '解除时间',
+    lifted_by: '解除人',
+    lift_reason: '解除理由',
     description: '说明',
     difference: '差异',
     duration: '秒数',
@@ -360,6 +364,7 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
     withdrawn_usd: '已撤回',
   },
   values: {
+    lifted: { true: '已解除' },
     block_kind: {
       address: '邮箱',
       domain: '域名及其子域名',
@@ -1158,6 +1163,8 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
     blocksExplained: '任何人都不能用这些邮箱和域名、或从这些网络注册。已经注册的用户不受影响。',
     valueHint: '任意写法的邮箱地址、域名（如 example.com）或网络（如 192.0.2.0/24）。',
     noBlocks: '没有封禁。',
+    inForce: '生效中',
+    noneLifted: '没有解除过封禁。',
     lift: '解除封禁',
   },
   staffPeople: {

@@ -11,6 +11,10 @@ export interface RegistrationBlock extends Authorship {
   /** A normal address, a domain, or a network in CIDR notation. */
   readonly value: string;
   readonly createdAt: Date;
+  /** When, by whom and why the block was lifted; null for a block in force. */
+  readonly liftedAt: Date | null;
+  readonly liftedBy: string | null;
+  readonly liftReason: string | null;
 }
 
 /** @returns false if the value is blocked already */
@@ -35,19 +39,20 @@ export async function liftRegistrationBlock(database: Database, id: string): Pro
   return changed > 0;
 }
 
-/** Lists the blocks in force, newest first. */
+/** Lists the blocks in force, or the lifted ones, newest first. */
 export async function listRegistrationBlocks(
   database: Database,
-  { id, before, limit }: IdPage & { readonly id?: string },
+  { isLifted = false, id, before, limit }: IdPage & { readonly isLifted?: boolean | undefined; readonly id?: string },
 ): Promise<readonly RegistrationBlock[]> {
   const { rows } = await database.raw<{ rows: RowOf<RegistrationBlock>[] }>(
     /* sql */ `
-    SELECT block.id, block.kind, block.value, block.created_at, action.author, action.reason
+    SELECT block.*, action.author, action.reason, lift.author AS lifted_by, lift.reason AS lift_reason
     FROM registration_blocks AS block
     JOIN operator_actions AS action ON action.registration_id = block.id AND action.kind = 'block'
-    WHERE block.lifted_at IS NULL AND (:id::text IS NULL OR block.id = :id) AND (:before::text IS NULL OR block.id < :before)
+    LEFT JOIN operator_actions AS lift ON lift.registration_id = block.id AND lift.kind = 'lift'
+    WHERE (block.lifted_at IS NOT NULL) = :isLifted AND (:id::text IS NULL OR block.id = :id) AND (:before::text IS NULL OR block.id < :before)
     ORDER BY block.id DESC LIMIT :limit`,
-    { id: id ?? null, before: before ?? null, limit },
+    { isLifted, id: id ?? null, before: before ?? null, limit },
   );
   return rows.map((row) => camelCased(row));
 }

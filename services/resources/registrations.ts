@@ -42,4 +42,7 @@ export const REGISTRATION_BLOCK = resource<RegistrationBlock>('RegistrationBlock
   author: field.text('author', 'The operator who blocked it'),
   reason: field.text('reason', 'The reason of the operator'),
   created_at: field.isoTime('createdAt', 'When it was blocked'),
+  lifted_at: field.isoTime.orNull('liftedAt', 'When the block was lifted. Null for a block in force'),
+  lifted_by: field.text.orNull('liftedBy', 'The operator who lifted the block'),
+  lift_reason: field.text.orNull('liftReason', 'The reason of the operator who lifted the block'),
 });

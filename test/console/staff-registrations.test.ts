@@ -99,6 +99,10 @@ describe('registrations in the console of the staff', () => {
     const [{ id: blockId }] = await app.database('registration_blocks').where({ value: 'farm.example' });
     await operator.send(`${BLOCKS}/${blockId}/lift`, { reason: 'a mistake' });
     expect((await reader.get(BLOCKS)).text).not.to.include('farm.example');
+    const lifted = (await reader.get(`${BLOCKS}?lifted=true`)).text;
+    for (const part of ['farm.example', 'farming', 'Lifted by', 'a mistake', 'op@example.com'])
+      expect(lifted).to.include(part);
+    for (const part of ['mallory@gmail.com', `${blockId}/lift`]) expect(lifted).not.to.include(part);
   });
 
   it('disable the user of a blocked mailbox', async () => {

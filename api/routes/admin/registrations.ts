@@ -26,7 +26,7 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
-import { choiceParameter, PERIOD, textParameter } from '../../endpoint/query.ts';
+import { choiceParameter, flagParameter, PERIOD, textParameter } from '../../endpoint/query.ts';
 
 export const registrationEndpoints = endpoints('Administration', {
   listRegistrations: endpoint({
@@ -89,11 +89,18 @@ export const registrationEndpoints = endpoints('Administration', {
   listRegistrationBlocks: endpoint({
     request: 'GET /admin/v1/registration-blocks',
     access: 'admin-read',
-    summary: 'List the blocks in force, newest first',
-    query: pageById('registrationBlock'),
+    summary: 'List the blocks in force or the lifted blocks, newest first',
+    query: {
+      lifted: flagParameter('True: lifted blocks. By default, blocks in force'),
+      ...pageById('registrationBlock'),
+    },
     answers: { 200: pageOf(REGISTRATION_BLOCK.schema, 'A page of blocks') },
     handle: ({ query }, { database }) =>
-      listPage(query, (slice) => findBlocks(database, slice), REGISTRATION_BLOCK.present),
+      listPage(
+        query,
+        (slice) => findBlocks(database, { isLifted: query.lifted, ...slice }),
+        REGISTRATION_BLOCK.present,
+      ),
   }),
   liftRegistrationBlock: endpoint({
     request: 'DELETE /admin/v1/registration-blocks/{registration_block_id}',

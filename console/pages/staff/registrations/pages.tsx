@@ -3,7 +3,7 @@ import { approveRegistration, rejectRegistration } from '../../../../services/pe
 import { blockPerson, blockRegistrations, liftBlock } from '../../../../services/people/registration-blocks.ts';
 import { REGISTRATION, REGISTRATION_BLOCK, REGISTRATION_COUNT } from '../../../../services/resources/registrations.ts';
 import type { ApiServices } from '../../../../api/services.ts';
-import { listRegistrationBlocks } from '../../../../db/queries/registration-blocks.ts';
+import { listRegistrationBlocks, type RegistrationBlock } from '../../../../db/queries/registration-blocks.ts';
 import {
   countRegistrations,
   findListedRegistration,
@@ -16,7 +16,7 @@ import { BLOCK_KINDS, type BlockKind, REGISTRATION_STATES } from '../../../../do
 import { SIGNUP_CREDIT_OUTCOMES } from '../../../../domain/signup-credit.ts';
 import { withAccountNames } from '../../../account-names.ts';
 import { Card, Choice, Field, Form } from '../../../html/components.tsx';
-import { ChoiceFilter, DayFilters, FieldFilter, Filters } from '../../../html/filters.tsx';
+import { ChoiceFilter, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../../../html/filters.tsx';
 import { useMay, useTexts } from '../../../html/page-context.ts';
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { ResourceFacts, TableCard } from '../../../html/resource-table.tsx';
@@ -194,8 +194,9 @@ async function showOne(visit: UserVisit, services: ApiServices): Promise<PageRes
 }
 
 async function showBlocks(visit: UserVisit, { database }: ApiServices): Promise<PageResult> {
+  const isLifted = visit.query.get('lifted') === 'true';
   const { entries: blocks, next } = await readListPage(visit.query, 'registrationBlock', (slice) =>
-    listRegistrationBlocks(database, slice),
+    listRegistrationBlocks(database, { isLifted, ...slice }),
   );
   const { registrations: messages, titles } = visit.texts;
   return showPage(
@@ -207,11 +208,17 @@ async function showBlocks(visit: UserVisit, { database }: ApiServices): Promise<
         <Field name="value" required autocomplete="off" />
       </ReasonCard>
     ) : null,
+    <ChoiceLinks name="lifted" all={messages.inForce} values={['true']} />,
     <TableCard
       of={REGISTRATION_BLOCK}
       rows={blocks}
-      none={messages.noBlocks}
-      columns={['value', 'block_kind', 'reason', 'author', 'created_at', [messages.lift, ({ id }) => <Lift id={id} />]]}
+      none={isLifted ? messages.noneLifted : messages.noBlocks}
+      columns={[
+        ...(['value', 'block_kind', 'reason', 'author', 'created_at'] as const),
+        ...(isLifted
+          ? (['lifted_by', 'lift_reason', 'lifted_at'] as const)
+          : [[messages.lift, ({ id }: RegistrationBlock) => <Lift id={id} />] as const]),
+      ]}
       next={next}
     />,
   );

@@ -71,5 +71,8 @@ describe('/admin/v1/registrations', () => {
     expect((await admin<{ data: Fields }>(path, { method: 'DELETE' })).body.data).to.include({ lifted: true });
     expect((await admin<ErrorBody>(path, { method: 'DELETE' })).status).to.equal(404);
     expect(await listed()).to.deep.equal([]);
+    const lifted = await admin<{ data: readonly Fields[] }>('/registration-blocks?lifted=true');
+    expect(lifted.body.data).to.have.length(1);
+    expect(lifted.body.data[0]).to.include({ value: 'farm.example', lifted_by: 'admin', lift_reason: 'not given' });
   });
 });
