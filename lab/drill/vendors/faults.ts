@@ -1,4 +1,5 @@
 /** The faults of vendors in a drill, and the possible outcomes of a task after each. */
+import type { Recovery } from '../../../providers/media/adapter.ts';
 import type { Product } from './products.ts';
 
 export interface VendorFault {
@@ -72,10 +73,13 @@ function only(code: string): VendorFault['endings'] {
   return () => [code];
 }
 
+/** These find the job only if no other may be it, or if a callback arrives. */
+const UNSURE: readonly Recovery[] = ['exclusion', 'candidates', 'callback'];
+
 /** By the recovery that the vendor permits. */
 function endingsOfLostAnswers({ traits: { recovery } }: Product): readonly string[] {
   if (recovery === 'none') return UNAVAILABLE;
-  return recovery === 'exclusion' || recovery === 'callback' ? [...SUCCEEDED, ...UNAVAILABLE] : SUCCEEDED;
+  return UNSURE.includes(recovery) ? [...SUCCEEDED, ...UNAVAILABLE] : SUCCEEDED;
 }
 
 /** A vendor that answers with the file may report a failed render like any other error, so its outcome is unknown. */

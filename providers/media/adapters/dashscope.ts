@@ -25,7 +25,7 @@ const TASKS = `${VERSION}/tasks`;
 const RESOLUTIONS = { '480p': '480P', '720p': '720P', '1080p': '1080P' };
 const VIDEO: KindTraits = {
   answers: 'job',
-  recovery: 'exclusion',
+  recovery: 'candidates',
   inputs: 'links',
   // An account may read 20 tasks a second.
   poll: { firstMs: 15_000, everyMs: 15_000 },
@@ -76,8 +76,7 @@ export const dashscope: MediaAdapter = {
       listed += tasks.length;
       // The vendor documents no order, so only all tasks prove that none is missing.
       if (tasks.length > 0 && listed < Number(total)) continue;
-      if (found.length > 0) return found;
-      throw new ProviderUnreachableError('the upstream does not list the task, or not yet');
+      return found;
     }
     throw new ProviderUnreachableError('the upstream lists more tasks than Genway reads');
   },

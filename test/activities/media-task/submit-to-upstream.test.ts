@@ -424,6 +424,15 @@ describe('a submission', () => {
       });
     }
 
+    it('Genway never submits again if the list may omit jobs, also if it has jobs of other tasks', async () => {
+      const name = upstreamWith({ recovery: 'candidates' }, ['takes it', 'loses it']);
+      expect((await run(await taskOn(name))).status).to.equal('succeeded');
+      const lost = await run(await taskOfAnother(name));
+      expect(lost.failure).to.include({ code: 'processing_unavailable' });
+      expect(await attemptsOf(lost)).to.deep.equal([`${name}: unknown by nothing`]);
+      expect(rendersOf(lost)).to.deep.equal([]);
+    });
+
     it('reaches the upstream once if a single search, however late, misses its job', async () => {
       const name = upstreamWith({ recovery: 'exclusion' }, ['takes it, and the answer is lost']);
       lateLists.add(name);
@@ -788,7 +797,7 @@ function adapterWith(traits: Partial<KindTraits>): MediaAdapter {
       const isIt = (job: Readonly<Record<string, unknown>>): boolean =>
         image.recovery === 'content'
           ? fingerprintOf(job['sent']) === fingerprint
-          : image.recovery === 'exclusion' || job['taskId'] === request.taskId;
+          : ['exclusion', 'candidates'].includes(image.recovery) || job['taskId'] === request.taskId;
       return jobs.filter(isIt).map(({ id }) => String(id));
     },
     async cancel(jobId, http, signal) {

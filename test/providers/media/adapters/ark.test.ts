@@ -83,7 +83,7 @@ describe('Ark', () => {
     });
   }
 
-  itListsTasks(() => upstream, video, { model: 'seedance-listed', count: 1, missing: 'no task' });
+  itListsTasks(() => upstream, video, { model: 'seedance-listed', count: 1 });
 
   itReadsRefusals(
     (prompt) => submit(upstream, video({ prompt })),

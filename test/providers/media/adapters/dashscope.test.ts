@@ -62,7 +62,7 @@ describe('Alibaba Model Studio', () => {
     });
   }
 
-  itListsTasks(() => upstream, video, { model: 'happyhorse-1.1-t2v', count: 105, missing: 'nothing' });
+  itListsTasks(() => upstream, video, { model: 'happyhorse-1.1-t2v', count: 105 });
 
   itReadsRefusals((prompt) => submit(upstream, video({ prompt })));
   itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));
