@@ -25,16 +25,6 @@ export function Money({ amount }: { amount: PicoUsd }) {
   );
 }
 
-/** An amount in the operator's other currency, at the rate of a day; nothing without one. */
-export function InOtherCurrency({ amount }: { amount: PicoUsd }) {
-  const { site, texts } = usePage();
-  const { displayCurrency: currency } = site;
-  if (currency === null) return null;
-  const style = { style: 'currency', currency: currency.code, currencyDisplay: 'code' } as const;
-  const shown = (Number(formatUsd(amount)) * currency.usdRate).toLocaleString(texts.language, style);
-  return <p class="hint">{texts.common.inOtherCurrency(shown, currency.date)}</p>;
-}
-
 /** An amount as a headline, with two decimal places. A click copies all digits, which are also the hint. */
 export function Headline({ amount }: { amount: PicoUsd }) {
   const { common } = useTexts();

@@ -1,9 +1,11 @@
 /** The prices and terms of a model, in the reader's language. */
 import type { SoldBelowCost } from '../../catalogue/below-cost.ts';
+import type { DisplayCurrency } from '../../catalogue/site-money.ts';
 import type { Terms } from '../../catalogue/offer.ts';
 import { formatDollars, parseUsd } from '../../domain/money.ts';
 import { Facts } from './components.tsx';
-import { useTexts } from './page-context.ts';
+import { inCurrency } from './other-currency.tsx';
+import { usePage, useTexts } from './page-context.ts';
 import type { Texts } from '../texts/texts.ts';
 
 export function TermFacts({ terms }: { terms: Terms }) {
@@ -48,27 +50,38 @@ function termName(name: string, names: Readonly<Record<string, string>>): string
   return names[name] ?? name.replaceAll('_', ' ');
 }
 
-export function PriceFacts({ prices }: { prices: Terms }) {
-  const texts = useTexts();
-  return (
-    <Facts
-      facts={Object.entries(prices).map(([name, price]) => [priceName(name, texts), priceText(name, price, texts)])}
-    />
-  );
+interface PricesProps {
+  readonly prices: Terms;
+  /** Whether to show the operator's other currency beside USD. The page names the rate. */
+  readonly withOtherCurrency?: boolean;
 }
 
-export function InlinePrices({ prices }: { prices: Terms }) {
-  const texts = useTexts();
+export function PriceFacts(props: PricesProps) {
+  return <Facts facts={usePrices(props)} />;
+}
+
+export function InlinePrices(props: PricesProps) {
   return (
     <ul class="inline">
-      {Object.entries(prices).map(([name, price]) => (
+      {usePrices(props).map(([name, price]) => (
         <li>
-          <span class="soft">{`${priceName(name, texts)}:`}</span>{' '}
-          <span class="money">{priceText(name, price, texts)}</span>
+          <span class="soft">{`${name}:`}</span> <span class="money">{price}</span>
         </li>
       ))}
     </ul>
   );
+}
+
+function usePrices({
+  prices,
+  withOtherCurrency = false,
+}: PricesProps): readonly (readonly [name: string, price: string])[] {
+  const { site, texts } = usePage();
+  const currency = withOtherCurrency ? site.displayCurrency : null;
+  return Object.entries(prices).map(([name, price]) => [
+    priceName(name, texts),
+    priceText(name, price, texts, currency),
+  ]);
 }
 
 /** A price of media: its unit, and its condition, such as `audio = true`, or its resolution. */
@@ -93,12 +106,24 @@ export function soldWhat({ what, seconds, isBatch }: SoldBelowCost, texts: Texts
   return isBatch ? texts.priceLists.inBatches(name) : name;
 }
 
-/** An amount in US dollars, with its unit for media, or the factor of a condition. */
-export function priceText(name: string, price: string, { prices }: Texts): string {
+/**
+ * An amount in US dollars, with its unit for media, or the factor of a condition.
+ *
+ * @param currency a currency that follows in parentheses; null for US dollars alone
+ */
+export function priceText(
+  name: string,
+  price: string,
+  { prices, language }: Texts,
+  currency: DisplayCurrency | null = null,
+): string {
   if (name.startsWith('factor ')) return `× ${price}`;
   const units: Readonly<Record<string, string>> = prices.units;
   const unit = units[MEDIA_PRICE.exec(name)?.[1] ?? ''] ?? '';
-  return price.replaceAll(/(\+ )?(× )?(\d+(?:\.\d+)?)/g, (_, plus: string, times: string, amount: string) =>
-    times ? `× ${amount}` : `${plus ? '+' : ''}${formatDollars(parseUsd(amount))}${unit}`,
-  );
+  return price.replaceAll(/(\+ )?(× )?(\d+(?:\.\d+)?)/g, (_, plus: string, times: string, usd: string) => {
+    if (times) return `× ${usd}`;
+    const amount = parseUsd(usd);
+    const other = currency === null ? '' : ` (${inCurrency(amount, currency, language)})`;
+    return `${plus ? '+' : ''}${formatDollars(amount)}${unit}${other}`;
+  });
 }

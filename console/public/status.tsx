@@ -92,11 +92,11 @@ function ServiceCard({ service, messages }: { service: ServiceReport; messages: 
   );
 }
 
-/** Only days with an outage have a hint, so that the page stays small. */
+/** Good days have neither a class nor a hint, so that the page stays small with many families. */
 function DayBar({ date, availability }: ServiceReport['days'][number]) {
-  if (availability === null) return <i />;
+  if (availability === null) return <i class="none" />;
   const tone = TONES[statusOf(availability)];
-  return tone === 'good' ? <i class={tone} /> : <i class={tone} title={`${date}: ${percent(availability)}`} />;
+  return tone === 'good' ? <i /> : <i class={tone} title={`${date}: ${percent(availability)}`} />;
 }
 
 /** Rounds down, so that 100 % means every request. */

@@ -97,6 +97,8 @@ export const english = (product: string) => ({
     price: 'Price',
     optional: 'optional',
     inOtherCurrency: (amount: string, day: string) => `About ${amount}, at the rate of ${day}. Charges are in USD.`,
+    rate: (code: string, rate: string, day: string) =>
+      `Amounts in ${code} are for orientation: 1 USD is ${rate} ${code}, the rate of ${day}. Charges are in USD.`,
     total: 'Total',
     apiReference: 'API reference',
     download: { csv: 'Download CSV', 'csv-comma': 'CSV with decimal commas', jsonl: 'JSON lines' },
@@ -1498,10 +1500,13 @@ export const english = (product: string) => ({
   },
   plans: {
     title: 'Plan',
+    offered: 'Monthly plans',
     none: 'The account has no plan.',
     current: 'Plan',
     included: 'Included credit',
     allModels: 'All models',
+    moreModels: (count: number) => `and ${count} more`,
+    how: 'Choose the plan on the billing page of your account, and end it there at any time.',
     seats: 'Seats',
     paidUntil: 'Paid until',
     next: 'From then on',

@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parseOperatorFile } from '../../catalogue/operator-file.ts';
-import { checkSite, OWN_SITE, type Site } from '../../catalogue/site.ts';
+import { checkSite, OWN_SITE, type Plan, type Site } from '../../catalogue/site.ts';
+import type { Catalogue } from '../../catalogue/types.ts';
+import { parseUsd } from '../../domain/money.ts';
+import { PlayedBilling } from '../support/plan-billing.ts';
 import { startTestConsole, Visitor } from '../support/console.ts';
 import { useStarted } from '../support/started.ts';
 import { CATALOGUE } from '../support/catalogue.ts';
@@ -15,6 +18,17 @@ const TERMS =
   '# Rules\n\nBe kind. <script>alert(1)</script> [a link](javascript:alert(1)) [another](https://acme.example/)';
 /** The start of a picture. */
 const WEBP = 'RIFF0000WEBPVP8 ';
+const RATE = { code: 'CNY', usdRate: 7.1, date: '2026-11-29' };
+const PLAN: Plan = {
+  id: 'basic',
+  name: { en: 'Basic', zh: '基础' },
+  usdPerMonth: parseUsd(10),
+  included: parseUsd(12),
+  models: ['textg-*', 'vidone-3.0'],
+  rateLimitRpm: 1_200,
+  seats: 5,
+  stripePrice: 'price_basic',
+};
 const FILE = `name: Acme & Söhne
 logo: logo.svg
 color: "#0f766e"
@@ -28,7 +42,14 @@ public: true
 describe('a site of the operator', () => {
   let folder: string;
   let site: Site = OWN_SITE;
-  const app = useStarted(() => startTestConsole({ site: () => site }));
+  let catalogue: Catalogue = CATALOGUE;
+  const app = useStarted(() =>
+    startTestConsole({
+      site: () => site,
+      catalogue: () => catalogue,
+      settings: { checkout: new PlayedBilling('public').pages },
+    }),
+  );
 
   /** Checks a file beside the logo and the terms. */
   const check = (text: string) => checkSite(parseOperatorFile(text, join(folder, 'site.yaml'), () => undefined));
@@ -47,6 +68,7 @@ describe('a site of the operator', () => {
     const { value, findings } = check(FILE);
     expect(findings).to.deep.equal([]);
     site = value ?? OWN_SITE;
+    catalogue = CATALOGUE;
   });
 
   const get = (path: string, headers: Record<string, string> = {}) => fetch(app.baseUrl + path, { headers });
@@ -120,6 +142,10 @@ describe('a site of the operator', () => {
     // contract 4.6:8
     const { data } = JSON.parse(await read('/pricing.json'));
     expect(data.map(({ id }: { id: string }) => id)).to.include.members([...CATALOGUE.videoModels.keys()]);
+    site = { ...site, displayCurrency: RATE };
+    const { display_currency: currency, data: priced } = JSON.parse(await read('/pricing.json'));
+    expect(currency).to.deep.equal({ code: 'CNY', usd_rate: 7.1, date: '2026-11-29' });
+    expect(priced).to.deep.equal(data);
     site = { ...site, isPublic: false };
     expect((await get('/pricing.json')).status).to.equal(404);
   });
@@ -131,11 +157,63 @@ describe('a site of the operator', () => {
     for (const path of paths) await read(path);
   });
 
-  it('has pages of less than 60 kB in every language', async () => {
+  it('has pages of less than 60 kB in every language, also with 300 models in two currencies', async () => {
+    const plan = { ...PLAN, models: Array.from({ length: 100 }, (_, index) => `textg-${index}-*`) };
+    site = {
+      ...site,
+      displayCurrency: RATE,
+      plans: Array.from({ length: 20 }, (_, index) => ({ ...plan, id: `p${index}` })),
+    };
+    catalogue = repeated(CATALOGUE, 300);
     const models = publicOffer(CATALOGUE, ALL_MODELS).map(({ id }) => `/models/${encodeURIComponent(id)}`);
-    for (const path of ['/', '/models', '/pricing', '/docs', '/status', '/terms', ...models])
-      for (const language of ['en', 'zh'])
+    for (const language of ['en', 'zh']) {
+      for (const path of ['/', '/docs', '/status', '/terms', ...models])
         expect(Buffer.byteLength(await read(path, language)), `${path} ${language}`).to.be.below(60_000);
+      for (const list of ['/models', '/pricing']) {
+        const listed = new Set<string>();
+        for (let next: string | undefined = list; next !== undefined;) {
+          const page: string = await read(next, language);
+          expect(Buffer.byteLength(page), `${next} ${language}`).to.be.below(60_000);
+          for (const [, id = ''] of page.matchAll(/href="\/models\/([^"]+)"/g)) listed.add(id);
+          const [, more] = /href="([^"]*cursor=[^"]*)"/.exec(page) ?? [];
+          next = more && list + more.replaceAll('&amp;', '&');
+        }
+        expect([...listed], list).to.have.length(300);
+      }
+    }
+    expect(await read('/pricing?kind=image&model=copy')).not.to.contain('/models/vidone');
+  });
+
+  it('shows its other currency beside USD on every page with prices, and names the day of the rate', async () => {
+    site = { ...site, displayCurrency: RATE };
+    for (const path of ['/', '/models', '/models/vidone-3.0', '/pricing'])
+      for (const [language, second] of [
+        ['en', '/s'],
+        ['zh', '/秒'],
+      ])
+        expect(await read(path, language), path)
+          .to.include('2026-11-29')
+          .and.match(new RegExp(`\\$0\\.10${second} \\(CNY\\s0\\.71\\)`));
+    expect(await read('/pricing')).to.match(/\$0\.0098 \(CNY\s0\.0696\)/);
+    site = { ...site, displayCurrency: null };
+    expect(await read('/pricing')).not.to.include('CNY');
+  });
+
+  it('shows the plans with their terms, and the way to register where people may', async () => {
+    site = { ...site, plans: [PLAN], registration: { domains: null, needsApproval: false } };
+    for (const path of ['/', '/pricing']) {
+      const page = await read(path);
+      expect(page, path)
+        .to.include('$10.00 a month, $12.00 of credit included')
+        .and.include('textg-*')
+        .and.match(/Requests per minute:<\/span> 1,200/)
+        .and.match(/Seats:<\/span> 5/)
+        .and.include('class="button" href="/console/register"');
+      expect(await read(path, 'zh')).to.include('基础');
+    }
+    site = { ...site, registration: null };
+    expect(await read('/pricing')).not.to.include('/console/register');
+    expect(await read('/pricing?kind=text')).not.to.include('a month');
   });
 
   it('finds models by capability, with their context, formats and what they accept', async () => {
@@ -208,3 +286,24 @@ describe('a site of the operator', () => {
     });
   }
 });
+
+/** A catalogue with copies of its models, under other names. */
+function repeated(catalogue: Catalogue, count: number): Catalogue {
+  const { videoModels, imageModels, textModels } = catalogue;
+  const copiesOf = <Model extends { readonly id: string }>(models: ReadonlyMap<string, Model>, total: number) => {
+    const sold = [...models.values()].filter((model) => !('legacy' in model && model.legacy));
+    const copies = Array.from({ length: total }, (_, index): readonly [string, Model][] => {
+      const model = sold[index % sold.length];
+      if (model === undefined) return [];
+      const id = index < sold.length ? model.id : `${model.id}-copy-${index}`;
+      return [[id, { ...model, id }]];
+    });
+    return new Map(copies.flat());
+  };
+  return {
+    ...catalogue,
+    videoModels: copiesOf(videoModels, 40),
+    imageModels: copiesOf(imageModels, 40),
+    textModels: copiesOf(textModels, count - 80),
+  };
+}

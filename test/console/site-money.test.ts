@@ -34,12 +34,16 @@ describe('the money of a site in the console', () => {
   }));
   const billing = (): string => `/console/accounts/${owned.accountId}/billing`;
 
-  it('stands beside the balance in USD, with the day of the rate', async () => {
+  it('stands beside the balance and the prices in USD, with the day of the rate', async () => {
     const { text } = await payer.get(billing());
     expect(text).to.include('+5 % from 100 USD, as credit that expires after 90 days.');
     expect(text)
       .to.include('$10.00')
       .and.match(/About CNY\s71\.00, at the rate of 2026-11-29\. Charges are in USD\./);
+    expect((await payer.get(`/console/accounts/${owned.accountId}`)).text).to.match(/About CNY\s71\.00/);
+    expect((await payer.get(`/console/accounts/${owned.accountId}/models`)).text)
+      .to.match(/\$0\.10\/s \(CNY\s0\.71\)/)
+      .and.match(/1 USD is 7\.1 CNY, the rate of 2026-11-29/);
   });
 
   it('gives a payment its bonus once, and ends the rest of the bonus when the payment goes back', async () => {

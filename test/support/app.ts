@@ -38,6 +38,8 @@ export interface TestAppOptions {
   readonly recordsRefusals?: boolean;
   readonly mountPages?: NonNullable<AppDependencies['mountPages']>;
   readonly site?: AppDependencies['site'];
+  /** The catalogue of pages and lists; requests of text have that of this repository. */
+  readonly catalogue?: AppDependencies['catalogue'];
   /** Without it, no model generates text, unless the simulator does. */
   readonly textUpstreams?: readonly TextUpstreamSettings[];
   /** Whether a simulator generates text. */
@@ -87,6 +89,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     textUpstreams = [],
     simulatesText = false,
     recordsRefusals = false,
+    catalogue = () => CATALOGUE,
     ...given
   } = options;
   const simulator = simulatesText ? await startTextSimulator() : null;
@@ -128,7 +131,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     ...given,
     settings: { publicUrl: baseUrl, allowPrivateAddresses, filesFolder, ...settings },
   });
-  const app = createApp(dependencies);
+  const app = createApp({ ...dependencies, catalogue });
   const servers: RunningServer[] = [await listen(app.callback(), '127.0.0.1', port)];
   const start = async (another: typeof app): Promise<string> => {
     const server = await listen(another.callback(), '127.0.0.1', 0);

@@ -5,7 +5,7 @@ import { ServiceError } from '../../../domain/errors.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { choiceParameter, flagParameter, textParameter } from '../../endpoint/query.ts';
-import { arrayOf, exactly, object, text } from '../../../domain/json-schema.ts';
+import { arrayOf, exactly, nullable, number, object, text } from '../../../domain/json-schema.ts';
 import { withPrices } from '../../../services/money/customer-prices.ts';
 import { publicOffer } from '../../../services/operations/public-offer.ts';
 import { findUnavailableReason } from '../../../services/operations/unavailable-model.ts';
@@ -75,6 +75,15 @@ export const modelEndpoints = endpoints('Models', {
   }),
 });
 
+const DISPLAY_CURRENCY = object(
+  {
+    code: text('The code of ISO 4217'),
+    usd_rate: number('The units of the currency for one USD'),
+    date: text('The day of the rate, such as `2026-11-29`'),
+  },
+  'A currency for orientation beside USD, in which all prices and charges are. Null for none',
+);
+
 /** The prices for everybody, of a site that shows them: contract 4.6. */
 export const pricingEndpoints = endpoints('Service', {
   getPricing: endpoint({
@@ -89,6 +98,7 @@ export const pricingEndpoints = endpoints('Service', {
           object({
             object: exactly('list'),
             version: text('The version of the catalogue'),
+            display_currency: nullable(DISPLAY_CURRENCY),
             data: arrayOf(MODEL_SCHEMA),
           }),
         ),
@@ -98,7 +108,14 @@ export const pricingEndpoints = endpoints('Service', {
       if (!site.isPublic) throw new ServiceError('not_found', 'The prices are not public. Sign in to see them.');
       context.set({ 'Cache-Control': 'public, max-age=60', 'Access-Control-Allow-Origin': '*' });
       const data = publicOffer(catalogue, models).map(({ model }) => presentModel(model, catalogue));
-      return { object: 'list', version: catalogue.version, data };
+      const { displayCurrency: currency } = site;
+      return {
+        object: 'list',
+        version: catalogue.version,
+        display_currency:
+          currency === null ? null : { code: currency.code, usd_rate: currency.usdRate, date: currency.date },
+        data,
+      };
     },
   }),
 });

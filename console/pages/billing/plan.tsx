@@ -5,6 +5,7 @@ import { choosePlan, setPlanEnding } from '../../../services/money/plans.ts';
 import type { AccountPlan } from '../../../services/resources/admin.ts';
 import { Badge, Card, Facts, FormButton, Time, usd } from '../../html/components.tsx';
 import { useTexts } from '../../html/page-context.ts';
+import { PlanOffer, termsOf } from '../../html/plan-offer.tsx';
 import type { MemberVisit } from '../../page.ts';
 import { inLanguage } from '../../texts/texts.ts';
 
@@ -34,7 +35,7 @@ export function PlanCard({ plan, site, path }: PlanProps & { readonly path: stri
       <PlanFacts plan={plan} site={site} />
       {others.map((other) => (
         <div class="row">
-          <Offer plan={other} />
+          <PlanOffer plan={other} />
           <FormButton
             action={`${path}/plan`}
             label={subscription === null ? messages.subscribe : messages.change}
@@ -60,7 +61,7 @@ export function PlanCard({ plan, site, path }: PlanProps & { readonly path: stri
 /** The terms that apply, and what comes next. */
 export function PlanFacts({ plan: { period, subscription }, site }: PlanProps) {
   const texts = useTexts();
-  const { plans: messages, fields } = texts;
+  const { plans: messages } = texts;
   const nameOf = (found: Plan | undefined, id: string) => (found === undefined ? id : inLanguage(found.name, texts));
   if (period === null && subscription === null) return <p class="soft">{messages.none}</p>;
   const next = site.plans.find(({ stripePrice }) => stripePrice === subscription?.price);
@@ -78,9 +79,7 @@ export function PlanFacts({ plan: { period, subscription }, site }: PlanProps) {
               ),
             ],
         period === null ? null : [messages.included, usd(period.included)],
-        period === null ? null : [fields.models, period.models?.join(', ') ?? messages.allModels],
-        period?.rateLimitRpm ? [fields.rate_limit_rpm, period.rateLimitRpm] : null,
-        period?.seats ? [messages.seats, period.seats] : null,
+        ...(period === null ? [] : termsOf(period, texts)),
         period === null ? null : [messages.paidUntil, <Time at={period.endsAt} />],
         subscription === null || subscription.endsAt !== null || next === undefined || next.id === period?.plan
           ? null
@@ -96,16 +95,5 @@ export function PlanFacts({ plan: { period, subscription }, site }: PlanProps) {
           : null,
       ]}
     />
-  );
-}
-
-function Offer({ plan }: { plan: Plan }) {
-  const texts = useTexts();
-  const { plans: messages } = texts;
-  return (
-    <p>
-      <strong>{inLanguage(plan.name, texts)}</strong> {messages.offer(usd(plan.usdPerMonth), usd(plan.included))}
-      {plan.models === null ? null : <span class="soft"> {plan.models.join(', ')}</span>}
-    </p>
   );
 }

@@ -7,6 +7,7 @@ import { hasMemberPermission } from '../../../domain/roles.ts';
 import { Badge } from '../../html/components.tsx';
 import { ApiReference } from '../../html/api-reference.tsx';
 import { ChoiceFilter, FieldFilter, Filters } from '../../html/filters.tsx';
+import { RateNote } from '../../html/other-currency.tsx';
 import { TableCard } from '../../html/resource-table.tsx';
 import { InlinePrices } from '../../html/terms.tsx';
 import { member, showPage } from '../../page.ts';
@@ -41,6 +42,7 @@ export const modelPages = [
         <ChoiceFilter name="kind" all={messages.allKinds} values={MODEL_KINDS} />
       </Filters>,
       <p class="soft">{messages.units}</p>,
+      <RateNote />,
       <ApiReference tag="Models" />,
       <TableCard
         of={PRICED_MODEL}
@@ -49,7 +51,7 @@ export const modelPages = [
         columns={[
           [fields.model, 'id'],
           'kind',
-          [common.prices, (model) => <InlinePrices prices={model.prices} />],
+          [common.prices, (model) => <InlinePrices prices={model.prices} withOtherCurrency />],
           hasMemberPermission(account.role, 'develop')
             ? [
                 '',

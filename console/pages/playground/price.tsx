@@ -4,6 +4,7 @@ import type { PicoUsd } from '../../../domain/money.ts';
 import type { ServiceError } from '../../../domain/errors.ts';
 import { ApiReference } from '../../html/api-reference.tsx';
 import { Copyable, Money, ProblemText } from '../../html/components.tsx';
+import { InOtherCurrency } from '../../html/other-currency.tsx';
 import { examplesOf } from './calls.ts';
 import { endpointOf, isMedia, type PlaygroundModel } from './models.ts';
 import { useTexts } from '../../html/page-context.ts';
@@ -88,8 +89,11 @@ function Price({ priced: { model, price, problem } }: Props) {
   }
   if (price === null) return <p class="hint">{problem && <ProblemText of={problem} />}</p>;
   return (
-    <p>
-      <Money amount={price} /> {messages.perTask}
-    </p>
+    <>
+      <p>
+        <Money amount={price} /> {messages.perTask}
+      </p>
+      <InOtherCurrency amount={price} />
+    </>
   );
 }
