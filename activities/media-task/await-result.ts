@@ -64,12 +64,12 @@ export function createAwaitResult(dependencies: MediaTaskDependencies) {
 
 /** Records the cost of a job that failed. @returns its failure, with the upstream's code */
 export async function readVerdict(
-  { code, message, cost }: Extract<JobState, { state: 'failed' }>,
+  { code, message, detail, cost }: Extract<JobState, { state: 'failed' }>,
   { task, upstream, recordCost }: { task: Task; upstream: MediaUpstream; recordCost: RecordCost },
 ): Promise<Error> {
   const isRefusalBilled = upstream.traitsOf(task.kind)?.isRefusalBilled ?? false;
   await recordCost(task, cost ?? null, isRefusalBilled && code === 'content_policy_violation');
-  return taskFailure(code, message);
+  return taskFailure(code, message, detail);
 }
 
 /** @returns says whether the upstream has reported an unknown job often and long enough to be believed */

@@ -42,11 +42,9 @@ export function createFailover(dependencies: MediaTaskDependencies): Failover {
       const outOfServiceMs = health.outOfServiceMs(candidate);
       if (outOfServiceMs > left) throw unavailable();
       if (outOfServiceMs > 0)
-        throw failedAttempt(
-          `${candidate.route.provider} is out of service`,
-          NOT_TAKEN,
-          Math.min(outOfServiceMs, OUT_OF_SERVICE_PAUSE_MS),
-        );
+        throw failedAttempt(`${candidate.route.provider} is out of service`, NOT_TAKEN, {
+          pauseMs: Math.min(outOfServiceMs, OUT_OF_SERVICE_PAUSE_MS),
+        });
       return candidate;
     },
 
@@ -60,7 +58,7 @@ export function createFailover(dependencies: MediaTaskDependencies): Failover {
       if (candidate.isFirst) return;
       if (retryAfterMs !== undefined && retryAfterMs > leftMs(submissions, clock.nowMs())) throw unavailable();
       const pauseMs = retryAfterMs === undefined ? undefined : Math.max(retryAfterMs, MIN_PAUSE_MS);
-      throw failedAttempt(message, NOT_TAKEN, pauseMs);
+      throw failedAttempt(message, NOT_TAKEN, { pauseMs });
     },
   };
 }

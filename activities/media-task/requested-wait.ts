@@ -28,5 +28,5 @@ export function requestedWaitMs(error: unknown, leftMs: number): number {
 export function retryAfterRequestedWait(error: unknown, leftMs: number): never {
   const requestedMs = requestedWaitMs(error, leftMs);
   if (requestedMs === 0 || !(error instanceof Error)) throw error;
-  throw failedAttempt(error.message, error.name, requestedMs);
+  throw failedAttempt(error.message, error.name, { pauseMs: requestedMs });
 }

@@ -23,6 +23,13 @@ const MAX_FILES = 16;
 /** The upstream's result is at fault. */
 export class ResultFaultError extends Error {
   override readonly name = 'ResultFaultError';
+  /** The cause, for operators; null if the message says it. */
+  readonly detail: string | null;
+
+  constructor(message: string, detail: string | null = null) {
+    super(message);
+    this.detail = detail;
+  }
 }
 
 /** The file is complete but wrong, and fetching it again is unlikely to help. */
@@ -109,9 +116,12 @@ function wantedFiles({ kind }: Task, files: readonly ResultFile[]): readonly Res
 export function resultFaultOf(error: unknown): ResultFaultError | null {
   if (error instanceof ResultFaultError) return error;
   // A bad link is no verdict on the job: the upstream's next answer may have another link.
-  if (error instanceof JobRefusedError) return new ResultFaultError(error.message);
-  if (error instanceof ProviderUnreachableError)
-    return new ResultFaultError("The model's result could not be fetched.");
+  if (error instanceof JobRefusedError) return new ResultFaultError(error.message, error.detail);
+  if (error instanceof ProviderUnreachableError) {
+    const { message, cause } = error;
+    const detail = cause instanceof Error ? `${message}: ${cause.message}` : message;
+    return new ResultFaultError("The model's result could not be fetched.", detail);
+  }
   if (error instanceof BrokenMediaError) return new ResultFaultError(`The model's result is broken: ${error.message}.`);
   if (error instanceof ObjectTooLargeError) return new WrongFileError('The result is too large to be stored.');
   return null;

@@ -98,10 +98,11 @@ function createResultStorer(dependencies: MediaTaskDependencies) {
     const faults = { faults: earlier.faults + 1, faultyMs: earlier.faultyMs + tookMs + pauseMs };
     const isFinal =
       fault instanceof WrongFileError ? faults.faults >= MAX_WRONG_FILES : faults.faultyMs > patienceMs(fault);
-    if (isFinal) return { failure: taskFailure('result_transfer_failed', fault.message), faults };
+    if (isFinal) return { failure: taskFailure('result_transfer_failed', fault.message, fault.detail), faults };
     // A wait that a busy upstream asks for does not count as contradiction.
     const requestedMs = requestedWaitMs(error, task.deadlineAt.getTime() - clock.nowMs());
-    return { failure: failedAttempt(fault.message, fault.name, Math.max(pauseMs, requestedMs)), faults };
+    const wait = { pauseMs: Math.max(pauseMs, requestedMs), detail: fault.detail };
+    return { failure: failedAttempt(fault.message, fault.name, wait), faults };
   }
 
   function patienceMs(fault: ResultFaultError): number {
@@ -117,7 +118,7 @@ function readFaults(heartbeatDetails: Partial<Faults> | undefined): Faults {
 /** Requested at each attempt, so that links are fresh and never part of a history. */
 async function readResult(upstream: MediaUpstream, jobId: string): Promise<Extract<JobState, { state: 'succeeded' }>> {
   const state = await upstream.status(jobId, Context.current().cancellationSignal);
-  if (state.state === 'failed') throw taskFailure(state.code, state.message);
+  if (state.state === 'failed') throw taskFailure(state.code, state.message, state.detail);
   if (state.state !== 'succeeded') throw new ResultFaultError('The model announced a result and then had none.');
   if (state.results.length === 0) throw new NoFileError('The model announced a result without any file.');
   return state;

@@ -100,7 +100,7 @@ export function createSubmit(dependencies: MediaTaskDependencies, failover: Fail
       const { code, message: detail, cost } = error;
       await recordOutcome(task, submission, { outcome: 'refused', evidence: 'the answer', code, detail });
       if (cost !== null) await recordCost(task, cost);
-      throw taskFailure(error.code, error.message);
+      throw taskFailure(error.code, error.message, error.detail);
     }
     if (error instanceof NotTakenError) {
       const { isRouteExcluded, reason: code, message: detail } = error;

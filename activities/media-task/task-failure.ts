@@ -5,14 +5,38 @@ import type { Task } from '../../domain/task.ts';
 import { messageFor } from '../../providers/media/vendor-message.ts';
 import type { WatchedStorage } from '../../storage/watched.ts';
 
-/** A verdict on the task, which retrying the step cannot change. */
-export function taskFailure(code: TaskErrorCode, message: string): ApplicationFailure {
-  return ApplicationFailure.nonRetryable(message, code);
+/**
+ * A verdict on the task, which retrying the step cannot change.
+ *
+ * @param detail the cause, for operators: the timeline shows it in parentheses
+ */
+export function taskFailure(code: TaskErrorCode, message: string, detail?: string | null): ApplicationFailure {
+  return ApplicationFailure.create({ message, type: code, nonRetryable: true, ...causedBy(detail) });
 }
 
-/** Fails this attempt of the step, which is retried after the pause; by default, after the pause of the step's policy. */
-export function failedAttempt(message: string, type: string, pauseMs?: number): ApplicationFailure {
-  return ApplicationFailure.create({ message, type, ...(pauseMs !== undefined && { nextRetryDelay: pauseMs }) });
+interface FailedAttempt {
+  /** By default, the pause of the step's policy. */
+  readonly pauseMs?: number | undefined;
+  /** The cause, for operators. */
+  readonly detail?: string | null | undefined;
+}
+
+/** Fails this attempt of the step, which is retried after the pause. */
+export function failedAttempt(
+  message: string,
+  type: string,
+  { pauseMs, detail }: FailedAttempt = {},
+): ApplicationFailure {
+  return ApplicationFailure.create({
+    message,
+    type,
+    ...(pauseMs !== undefined && { nextRetryDelay: pauseMs }),
+    ...causedBy(detail),
+  });
+}
+
+function causedBy(detail: string | null = null): { readonly cause?: ApplicationFailure } {
+  return detail === null ? {} : { cause: ApplicationFailure.create({ message: detail, type: 'upstream' }) };
 }
 
 /** No upstream accepts the job, or its outcome cannot be determined. */

@@ -189,6 +189,8 @@ export type JobState =
       readonly code: TaskErrorCode;
       /** For the client. */
       readonly message: string;
+      /** What the upstream answered, for operators; absent if the message says it. */
+      readonly detail?: string;
       readonly cost?: VendorCost;
     } & JobEnd)
   /** The upstream does not know the job. */

@@ -44,15 +44,16 @@ export async function openDownload(
     await body.dump({ limit: 1024 }).catch(() => undefined);
     const location = singleHeader(headers['location']);
     if (isRedirect(statusCode) && location !== null) url = parseLink(location, url);
-    else if (isVerdict(statusCode) || isRedirect(statusCode)) throw resultGone();
+    else if (isVerdict(statusCode) || isRedirect(statusCode))
+      throw resultGone(`the file's server answered ${statusCode}`);
     else throw unreachableStatusError({ status: statusCode, headers: flattenHeaders(headers), document: undefined });
   }
-  throw resultGone();
+  throw resultGone("the file's server redirected too often");
 }
 
 async function open(url: URL, options: DownloadOptions, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
   const carrier = await options.carrierOf(url);
-  if (!carrier) throw resultGone();
+  if (!carrier) throw resultGone('the link leads to an address that is not public');
   return wrapNetworkErrors(signal, () =>
     request(url, {
       headers: { 'user-agent': USER_AGENT, ...carrier.headers },
@@ -64,13 +65,13 @@ async function open(url: URL, options: DownloadOptions, signal: AbortSignal): Pr
   );
 }
 
-function resultGone(): JobRefusedError {
-  return new JobRefusedError('result_transfer_failed');
+function resultGone(detail: string): JobRefusedError {
+  return new JobRefusedError('result_transfer_failed', detail);
 }
 
 function parseLink(link: string, base?: URL): URL {
   const url = parseUrl(link, base);
-  if (url === null || !WEB_PROTOCOLS.includes(url.protocol)) throw resultGone();
+  if (url === null || !WEB_PROTOCOLS.includes(url.protocol)) throw resultGone('the link is not a web address');
   return url;
 }
 

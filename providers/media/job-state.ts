@@ -3,7 +3,7 @@ import { cutText } from '../../domain/cut-text.ts';
 import type { TaskErrorCode } from '../../domain/errors.ts';
 import type { VendorCost } from '../../domain/media-route.ts';
 import type { JobEnd, JobState } from './adapter.ts';
-import { messageFor, cleanVendorMessage } from './vendor-message.ts';
+import { cleanVendorMessage, detailFor, messageFor } from './vendor-message.ts';
 
 type RunningState = Extract<JobState, { state: 'running' }>;
 
@@ -28,11 +28,16 @@ export function unfinished(status: unknown, known: readonly unknown[], progress?
   return { ...state, unknownWord: cutText(text?.replace(/^"(.*)"$/, '$1') ?? 'none', MAX_WORD_LENGTH) };
 }
 
-/** @param vendorMessage the upstream's message for the client; see {@link messageFor} */
+/**
+ * @param vendorMessage the upstream's message for the client; see {@link messageFor}
+ * @param facts with a `detail` if operators alone may read the upstream's message
+ */
 export function failed(
   code: TaskErrorCode,
   vendorMessage?: unknown,
-  facts: { readonly cost?: VendorCost } & JobEnd = {},
+  { detail: words = vendorMessage, ...facts }: { readonly cost?: VendorCost; readonly detail?: unknown } & JobEnd = {},
 ): JobState {
-  return { state: 'failed', code, message: messageFor(code, vendorMessage), ...facts };
+  const message = messageFor(code, vendorMessage);
+  const detail = detailFor(words, message);
+  return { state: 'failed', code, message, ...(detail !== null && { detail }), ...facts };
 }

@@ -5,12 +5,14 @@
  */
 import type { TaskErrorCode } from '../../domain/errors.ts';
 import type { NotTakenCause, VendorCost } from '../../domain/media-route.ts';
-import { messageFor, cleanVendorMessage } from './vendor-message.ts';
+import { cleanVendorMessage, detailFor, messageFor } from './vendor-message.ts';
 
 /** The upstream refused the job. The same request would be refused again. */
 export class JobRefusedError extends Error {
   override readonly name = 'JobRefusedError';
   readonly code: TaskErrorCode;
+  /** What the upstream answered, for operators; null if the message says it. */
+  readonly detail: string | null;
   /** The amount that the upstream charges although it refused; null if it reported none. */
   readonly cost: VendorCost | null;
 
@@ -18,6 +20,7 @@ export class JobRefusedError extends Error {
   constructor(code: TaskErrorCode, vendorMessage?: unknown, cost: VendorCost | null = null) {
     super(messageFor(code, vendorMessage));
     this.code = code;
+    this.detail = detailFor(vendorMessage, this.message);
     this.cost = cost;
   }
 }

@@ -34,6 +34,12 @@ export function messageFor(code: TaskErrorCode, vendorMessage?: unknown): string
   return `${/[.!?…。！？]$/u.test(cause) ? cause : `${cause}.`} ${remedy}`;
 }
 
+/** The upstream's message for operators; null if there is none, or if the client's message has it. */
+export function detailFor(vendorMessage: unknown, clientMessage: string): string | null {
+  const detail = cleanVendorMessage(vendorMessage);
+  return detail === null || clientMessage.includes(detail) ? null : detail;
+}
+
 /** Cleans up another party's message: one line, of limited length, without control characters. */
 export function cleanVendorMessage(value: unknown): string | null {
   if (typeof value !== 'string') return null;

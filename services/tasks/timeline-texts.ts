@@ -22,6 +22,10 @@ const LABELS: Readonly<Record<string, string>> = {
   in_progress: 'in progress',
   cancelled_by_operator: 'cancelled by an operator',
   cancelled_by_customer: 'cancelled by the customer',
+  // Temporal's own words.
+  'activity ScheduleToClose timeout': 'no time was left',
+  'activity StartToClose timeout': 'the attempt took too long',
+  'activity Heartbeat timeout': 'the worker stopped reporting',
 };
 
 export const TIMELINE_TEXTS = {

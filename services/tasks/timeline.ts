@@ -107,10 +107,10 @@ function describeActivity(step: Extract<HistoryStep, { kind: 'activity' }>, usd:
       ? phrases.outcomes.running(name(usd), attempt)
       : outcome === 'done' && done !== null
         ? again(done(usd))
-        : phrases.outcomes[outcome](again(name(usd)), step.failure ?? phrases.noReason);
+        : phrases.outcomes[outcome](again(name(usd)), timelineLabel(step.failure ?? phrases.noReason, texts));
   return [
     current,
-    ...(previousFailure === null ? [] : [phrases.previousFailed(previousFailure)]),
+    ...(previousFailure === null ? [] : [phrases.previousFailed(timelineLabel(previousFailure, texts))]),
     ...(heartbeat === null ? [] : [phrases.heartbeat(at.toISOString(), heartbeat)]),
   ].join(texts.separator);
 }

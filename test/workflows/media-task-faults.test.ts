@@ -69,7 +69,8 @@ describe('a media task with a failing upstream or store', () => {
     expect(task.status).to.equal('succeeded');
     expect(await storySteps(task)).to.include(
       'Store and check the result (attempt 3): done; the previous attempt failed: ' +
-        'ResultFaultError: The result was generated but could not be fetched. Try again later.',
+        'ResultFaultError: The result was generated but could not be fetched. Try again later. ' +
+        "(upstream: the file's server answered 403)",
     );
   });
 
@@ -82,6 +83,15 @@ describe('a media task with a failing upstream or store', () => {
         `the previous attempt failed: ResultFaultError: ${why}`,
       'Refunded $1.00',
     ]);
+  });
+
+  it('shows what the upstream answered about a failed job, which the customer does not get', async () => {
+    const task = await final(create('x [sim:fail=processing_failed]'));
+    const message = 'The model could not finish this task. Try again later.';
+    expect(task).to.include({ error_code: 'processing_failed', error_message: message });
+    expect(await storySteps(task)).to.include(
+      `Wait for the provider: failed: processing_failed: ${message} (upstream: The prompt asked for this failure.)`,
+    );
   });
 
   it('shows a failed step in PostgreSQL, with the cause', async () => {

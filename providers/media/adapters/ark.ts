@@ -156,7 +156,9 @@ function imagesOf(answer: JsonObject): { readonly files: readonly ResultFile[]; 
 /** The error of an image in an answer with a successful status. Both refusals and failures are final. */
 function errorOf(error: JsonObject): SubmissionError {
   const means = meaningOf(error) ?? 'failed';
-  return means === 'failed' ? new JobRefusedError('processing_failed') : submissionErrorFor(means, factsOf(error));
+  return means === 'failed'
+    ? new JobRefusedError('processing_failed', error['message'])
+    : submissionErrorFor(means, factsOf(error));
 }
 
 function stateOf(task: JsonObject): JobState {

@@ -173,8 +173,8 @@ function stateOf(prediction: JsonObject): JobState {
     case 'succeeded':
       return { state: 'succeeded', results: [output].flat().flatMap(fileOf), ...facts };
     case 'failed':
-      // Omits the error's text, which any program may have written.
-      return failed(verdictOf(String(error)), undefined, facts);
+      // Clients do not get the error's text, which any program may have written.
+      return failed(verdictOf(String(error)), undefined, { ...facts, detail: error });
     case 'canceled':
     case 'aborted':
       return failed(isOverdue(prediction) ? 'processing_timeout' : 'processing_failed', undefined, facts);

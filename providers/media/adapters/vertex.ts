@@ -136,13 +136,13 @@ function stateOf({ name, done, error, response }: JsonObject, storage: URL): Job
   if (done !== true) return typeof name === 'string' ? running(null) : unfinished(done, []);
   if (isObject(error)) {
     const { code, message } = error;
-    return failed(jobVerdictFor(safetyIn(message) ?? googleNumbers.meaningOf(code)));
+    return failed(jobVerdictFor(safetyIn(message) ?? googleNumbers.meaningOf(code)), undefined, { detail: message });
   }
   const { videos, raiMediaFilteredReasons: reasons, raiMediaFilteredCount: count } = objectOf(response);
   const results = listOf(videos).flatMap((video) => filesAt(objectOf(video), storage));
   if (results.length > 0) return { state: 'succeeded', results };
   const [reason] = listOf(reasons);
-  if (AUDIO_FAILURE.test(String(reason))) return failed('processing_failed');
+  if (AUDIO_FAILURE.test(String(reason))) return failed('processing_failed', reason);
   const isFiltered = reason !== undefined || Number(count) > 0;
   return isFiltered ? failed('content_policy_violation', reason) : { state: 'succeeded', results };
 }

@@ -112,7 +112,10 @@ function stateOf(answer: JsonObject): JobState {
   const { status, progress, error } = answer;
   const { url, respect_moderation: isPermitted } = objectOf(answer['video']);
   const cost = costOf(answer);
-  if (status === 'failed') return failed(jobVerdictFor(meaningOf(objectOf(error))), undefined, cost);
+  if (status === 'failed') {
+    const { message: detail } = objectOf(error);
+    return failed(jobVerdictFor(meaningOf(objectOf(error))), undefined, { ...cost, detail });
+  }
   if (status === 'expired') return failed('processing_timeout', undefined, cost);
   if (status !== 'done') return unfinished(status, ['pending'], progress);
   if (isPermitted === false) return failed('content_policy_violation', undefined, cost);
