@@ -4,6 +4,7 @@ import { everybody, type Page } from './page.ts';
 import { billingPages } from './pages/billing/pages.tsx';
 import { accountBudgetPages } from './pages/budgets/pages.tsx';
 import { endUserPages } from './pages/end-users/pages.tsx';
+import { closeAccountPages } from './pages/close-account/pages.tsx';
 import { batchPages } from './pages/batches/pages.tsx';
 import { filePages } from './pages/files/pages.tsx';
 import { homePages } from './pages/home/pages.tsx';
@@ -46,6 +47,7 @@ export const PAGES: readonly Page[] = [
   ...viewPages,
   ...searchPages,
   ...homePages,
+  ...closeAccountPages,
   ...playgroundPages,
   ...modelPages,
   ...taskPages,

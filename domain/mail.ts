@@ -12,6 +12,7 @@ export const MAIL_KINDS = {
   address_change: 'security',
   new_device: 'security',
   password_changed: 'security',
+  account_closed: 'security',
   welcome: 'notice',
   balance_low: 'notice',
   top_up_failed: 'notice',

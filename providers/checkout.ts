@@ -64,6 +64,13 @@ export interface CheckoutPages extends PlanBilling {
    * @throws CardRefusedError if the card was not charged; CheckoutUnavailableError if the outcome is unknown
    */
   chargeCard(charge: Omit<SavedCard, 'threshold'> & { readonly attemptId: string }): Promise<{ readonly id: string }>;
+  /**
+   * Deletes a customer with the saved cards, and ends the customer's subscriptions at once. Payments and invoices stay.
+   * Does nothing if the customer is already deleted.
+   *
+   * @throws CheckoutUnavailableError
+   */
+  deleteCustomer(customer: string): Promise<void>;
 }
 
 /** The card was not charged. The message gives the bank's reason. */

@@ -65,7 +65,7 @@ function pagesOf(stripe: Stripe): Pick<CheckoutPages, 'open' | 'find'> {
   };
 }
 
-function cardsOf(stripe: Stripe): Pick<CheckoutPages, 'openCard' | 'findCard' | 'chargeCard'> {
+function cardsOf(stripe: Stripe): Pick<CheckoutPages, 'openCard' | 'findCard' | 'chargeCard' | 'deleteCustomer'> {
   return {
     async openCard({ accountId, threshold, amount, savedUrl, returnUrl }) {
       const { id } = await rethrowAsUnavailable(
@@ -115,6 +115,9 @@ function cardsOf(stripe: Stripe): Pick<CheckoutPages, 'openCard' | 'findCard' | 
       throw new CardRefusedError(
         'The bank asks the owner of the card to confirm. Pay on the page once, and give the card again.',
       );
+    },
+    async deleteCustomer(customer) {
+      await found(stripe.customers.del(customer));
     },
   };
 }

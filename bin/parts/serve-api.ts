@@ -6,6 +6,7 @@ import type { Config } from '../../config.ts';
 import { startMails } from '../../console/mails/sender.ts';
 import { mountConsole } from '../../console/serve.ts';
 import { startAutoTopUps } from '../../services/money/auto-top-ups.ts';
+import { startForgettingCustomers } from '../../services/money/departed-customers.ts';
 import { startInvoices } from '../../services/money/invoices.ts';
 import { createMailer } from '../../services/people/mailer.ts';
 import { startRelay } from '../../services/tasks/relay.ts';
@@ -26,6 +27,7 @@ export async function serveApi(config: Config, log: Logger): Promise<RunningPart
   text.service.realtime.takeOverCalls();
   const webhookChecks = startWebhookChecks({ database, calls: text.calls, log });
   const topUps = web.checkout ? startAutoTopUps({ database, checkout: web.checkout, log }) : null;
+  const departures = web.checkout ? startForgettingCustomers({ database, checkout: web.checkout, log }) : null;
   const invoices = startInvoices({ database: dependencies.reports, seller: config.payments.seller, log });
   const mail = config.mail
     ? startMails({
@@ -50,6 +52,7 @@ export async function serveApi(config: Config, log: Logger): Promise<RunningPart
       await webhookChecks.stop();
       await mail?.stop();
       await topUps?.stop();
+      await departures?.stop();
       await invoices.stop();
       await text.close();
       await web.close();

@@ -44,6 +44,7 @@ export const COMPOSERS: Readonly<Record<MailKind, Compose>> = {
     messages.newDevice(fact('device') || profile.unknownDevice, fact('network'), minuteOf(fact('at'))),
   ),
   password_changed: aboutPage('/lost-password', (_fact, { mail: messages }) => messages.passwordChanged),
+  account_closed: aboutPage('', (fact, { mail: messages }) => messages.accountClosed(fact('account'))),
   welcome: ({ publicUrl, catalogue, texts }) => ({
     ...texts.mail.welcome,
     url: `${publicUrl}/console`,

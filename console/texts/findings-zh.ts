@@ -153,7 +153,7 @@ const DETAILS: readonly (readonly [english: string, chinese: string])[] = [
     '{amount} of {grants} are held, but it holds {held} of signup credit',
     '预留了 {grants} 的 {amount}，但其中的赠送额度为 {held}',
   ],
-  ['{amount} can still be spent, although it expired {at}', '{amount} 已于 {at} 过期，但仍可使用'],
+  ['{amount} is still available, although it expired {at}', '{amount} 已于 {at} 过期，但仍未扣回'],
   ['{amount} of {account} are left, of them {signup} of signup credit', '{account} 还剩 {amount}，其中赠送 {signup}'],
   ['its transfers add up to {sum} and {signup}', '其转账合计 {sum} 和 {signup}'],
   ['{amount} of {account} since {at}', '{account} 的 {amount}，自 {at}'],

@@ -102,6 +102,7 @@ export const TIMELINE_ZH: TimelineTexts = {
     suspend: '暂停',
     reopen: '恢复',
     erase: '删除内容',
+    close: '关闭',
     cancel: '取消',
     redeliver: '重新投递',
     read_prompt: '查看提示词',
@@ -213,6 +214,7 @@ export const TIMELINE_ZH: TimelineTexts = {
   },
   account: {
     open: (name, available, held) => `${name} 正常；可用 ${available}，预留 ${held}。`,
+    closed: (name, since, available, held) => `${name} 于 ${since} 由所有者关闭；可用 ${available}，预留 ${held}。`,
     suspended: (name, since, available, held) => `${name} 自 ${since} 起暂停；可用 ${available}，预留 ${held}。`,
     created: '创建',
     toppedUp: '首次充值',

@@ -16,6 +16,8 @@ export interface Account {
   readonly signupReserved: PicoUsd;
   readonly fundedAvailable: PicoUsd;
   readonly fundedReserved: PicoUsd;
+  /** What the account owes for payments that returned to their payers. */
+  readonly debt: PicoUsd;
   /** The time of the first top-up; null for an account with signup credit only. */
   readonly toppedUpAt: Date | null;
   readonly maxConcurrentTasks: number | null;
@@ -29,6 +31,8 @@ export interface Account {
   readonly eraseBefore: Date | null;
   /** When the account was suspended, so that none of its keys work; null while it is open. */
   readonly suspendedAt: Date | null;
+  /** When its owner closed the account, for ever; null before. A closed account is also suspended. */
+  readonly closedAt: Date | null;
   /** The name on receipts and invoices; the account's own name if null. */
   readonly billingName: string | null;
   /** May have several lines. */
@@ -54,6 +58,9 @@ export interface AccountFilter {
   readonly email?: string | undefined;
   readonly externalId?: string | undefined;
   readonly suspended?: boolean | undefined;
+  readonly closed?: boolean | undefined;
+  /** Closed accounts with funds to repay. */
+  readonly repayable?: true | undefined;
 }
 
 /** Another account has the external id. */
@@ -79,7 +86,7 @@ type AccountRow = RowOf<Account>;
 
 /** The amounts in a row of an account. */
 export const BALANCES = {
-  amounts: ['signup_available', 'signup_reserved', 'funded_available', 'funded_reserved', 'low_balance'],
+  amounts: ['signup_available', 'signup_reserved', 'funded_available', 'funded_reserved', 'debt', 'low_balance'],
 } as const;
 
 /** Creates an account without credit. @throws ExternalIdTakenError */
@@ -120,7 +127,7 @@ export async function reopenAccount(database: Database, accountId: string): Prom
 /** Accounts, newest first. @param before the id of the last account of the previous page */
 export async function listAccounts(
   database: Database,
-  { search, email, externalId, suspended, ...page }: AccountFilter & IdPage,
+  { search, email, externalId, suspended, closed, repayable, ...page }: AccountFilter & IdPage,
 ): Promise<readonly Account[]> {
   const query = database<AccountRow>('accounts').where(columnsOf({ externalId }));
   if (search !== undefined) {
@@ -132,6 +139,8 @@ export async function listAccounts(
   }
   if (email !== undefined) void query.whereRaw('lower(email) = lower(:email)', { email });
   if (suspended !== undefined) void (suspended ? query.whereNotNull('suspended_at') : query.whereNull('suspended_at'));
+  if (closed !== undefined) void (closed ? query.whereNotNull('closed_at') : query.whereNull('closed_at'));
+  if (repayable) void query.whereRaw('closed_at IS NOT NULL AND funded_available + funded_reserved > 0');
   return (await newestFirst(query, page)).map(toAccount);
 }
 

@@ -21,17 +21,8 @@ interface Owner {
  *
  * @returns whether there were any allowances
  */
-export async function recallAllowances(database: Database, { budgetId, ...owner }: Owner): Promise<boolean> {
-  const recalled = await database.transaction(async (transaction) => {
-    await transaction('accounts').where({ id: owner.accountId }).forNoKeyUpdate().select('id');
-    return transaction('text_allowances')
-      .where(columnsOf(owner))
-      .where((rows) => {
-        if (budgetId !== undefined) void rows.whereRaw(':budgetId = ANY (budget_ids)', { budgetId });
-      })
-      .update({ recalled_at: transaction.raw('clock_timestamp()') })
-      .returning<{ id: string; recalled_at: Date }[]>(['id', 'recalled_at']);
-  });
+export async function recallAllowances(database: Database, owner: Owner): Promise<boolean> {
+  const recalled = await database.transaction((transaction) => markRecalled(transaction, owner));
   const until = performance.now() + TIMEOUT_MS;
   while (recalled.length > 0 && performance.now() < until) {
     const { rows } = await database.raw<{ rows: { waits: boolean }[] }>(
@@ -46,4 +37,24 @@ export async function recallAllowances(database: Database, { budgetId, ...owner 
     await sleep(POLL_MS);
   }
   return recalled.length > 0;
+}
+
+/**
+ * Marks the owner's allowances, which their processes return once the transaction is committed, also if this process
+ * dies then.
+ *
+ * @returns the ids of the allowances
+ */
+export async function markRecalled(
+  transaction: Database,
+  { budgetId, ...owner }: Owner,
+): Promise<readonly { readonly id: string }[]> {
+  await transaction('accounts').where({ id: owner.accountId }).forNoKeyUpdate().select('id');
+  return transaction('text_allowances')
+    .where(columnsOf(owner))
+    .where((rows) => {
+      if (budgetId !== undefined) void rows.whereRaw(':budgetId = ANY (budget_ids)', { budgetId });
+    })
+    .update({ recalled_at: transaction.raw('clock_timestamp()') })
+    .returning<{ id: string }[]>('id');
 }

@@ -110,8 +110,20 @@ export async function deleteBatch(database: Database, accountId: string, id: str
 
 /** Makes no further line start. A batch that is finalizing or final does not change. */
 export async function cancelBatch(database: Database, accountId: string, id: string): Promise<void> {
+  await cancelWhere(database, { id, account_id: accountId });
+}
+
+/** As {@link cancelBatch}, for all batches of the account. */
+export async function cancelBatches(database: Database, accountId: string): Promise<void> {
+  await cancelWhere(database, { account_id: accountId });
+}
+
+async function cancelWhere(
+  database: Database,
+  batches: { readonly account_id: string; readonly id?: string },
+): Promise<void> {
   await database('batches')
-    .where({ id, account_id: accountId })
+    .where(batches)
     .whereIn('status', ['validating', 'in_progress'])
     .update({ status: 'cancelling', cancelling_at: database.raw('clock_timestamp()') });
 }

@@ -93,8 +93,8 @@ export async function sumPromoCredit(
 }
 
 /**
- * Expires the available rest of grants whose time has passed: each amount once, across all processes and calls. Holds
- * that are released later expire in a later call.
+ * Expires the available rest of grants whose time has passed, and of closed accounts: each amount once, across all
+ * processes and calls. Holds that are released later expire in a later call.
  *
  * @param limit the most grants
  * @returns the number of grants; fewer than `limit` if none is left
@@ -103,7 +103,7 @@ export async function expirePromoCredit(database: Database, limit: number): Prom
   const due = await database<PromoGrantRow>('promo_grants')
     .where('is_open', true)
     .where('available', '>', 0)
-    .whereRaw('expires_at <= now()')
+    .whereRaw('(expires_at <= now() OR account_id IN (SELECT id FROM accounts WHERE closed_at IS NOT NULL))')
     .orderBy('expires_at')
     .limit(limit)
     .select('id', 'account_id');

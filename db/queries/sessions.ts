@@ -10,6 +10,7 @@ export interface Session {
   readonly secondFactorPending: boolean;
   /** The issuer of the provider with which the user signed in; null for a password. */
   readonly issuer: string | null;
+  readonly signedInAt: Date;
 }
 
 export interface NewSession {
@@ -24,6 +25,7 @@ export interface NewSession {
 interface SessionRow extends UserRow {
   second_factor_pending: boolean;
   issuer: string | null;
+  signed_in_at: Date;
   is_noted: boolean;
 }
 
@@ -43,7 +45,7 @@ export async function insertSession(database: Database, { lifetimeSeconds, ...se
 export async function useSession(database: Database, digest: Buffer, idleSeconds: number): Promise<Session | null> {
   const { rows } = await database.raw<{ rows: SessionRow[] }>(
     /* sql */ `
-    SELECT users.*, second_factor_pending, issuer, last_used_at > now() - interval '1 minute' AS is_noted
+    SELECT users.*, second_factor_pending, issuer, sessions.created_at AS signed_in_at, last_used_at > now() - interval '1 minute' AS is_noted
     FROM sessions JOIN users ON users.id = user_id
     WHERE digest = :digest AND expires_at > now() AND last_used_at > now() - :idleSeconds * interval '1 second' AND disabled_at IS NULL`,
     { digest, idleSeconds },
@@ -51,7 +53,8 @@ export async function useSession(database: Database, digest: Buffer, idleSeconds
   const [row] = rows;
   if (!row) return null;
   if (!row.is_noted) await database('sessions').where({ digest }).update({ last_used_at: database.fn.now() });
-  return { digest, user: toUser(row), secondFactorPending: row.second_factor_pending, issuer: row.issuer };
+  const { second_factor_pending: secondFactorPending, issuer, signed_in_at: signedInAt } = row;
+  return { digest, user: toUser(row), secondFactorPending, issuer, signedInAt };
 }
 
 /** Ends all but a user's most recently used sessions. Sessions that wait for a code are counted separately. */

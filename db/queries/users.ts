@@ -269,6 +269,7 @@ export interface LockedMember {
   readonly userId: string;
   readonly email: string;
   readonly role: MemberRole;
+  readonly language: string;
   readonly isStaff: boolean;
   readonly isDisabled: boolean;
 }
@@ -277,7 +278,7 @@ export interface LockedMember {
 export async function lockMembers(database: Database, accountId: string): Promise<readonly LockedMember[]> {
   const { rows } = await database.raw<{ rows: LockedMember[] }>(
     /* sql */ `
-    SELECT user_id AS "userId", email, role, staff_role IS NOT NULL AS "isStaff", disabled_at IS NOT NULL AS "isDisabled"
+    SELECT user_id AS "userId", email, role, language, staff_role IS NOT NULL AS "isStaff", disabled_at IS NOT NULL AS "isDisabled"
     FROM account_members JOIN users ON users.id = user_id
     WHERE account_id = :accountId ORDER BY user_id FOR UPDATE OF account_members`,
     { accountId },

@@ -74,12 +74,14 @@ export const PROMO_CHECKS = [
   }),
   sqlCheck({
     name: 'overdue_promo',
-    question: 'Was all promo credit debited when it expired?',
+    question: 'Was all promo credit debited when it expired, or when its account was closed?',
     remedy: 'Read in the logs of the api processes why their relays cannot debit the expired credit.',
     sql: /* sql */ `
-      SELECT id AS subject, format('%s can still be spent, although it expired %s', available, to_json(expires_at) #>> '{}')
-        AS detail
-      FROM promo_grants WHERE is_open AND available > 0 AND expires_at < now() - interval '15 minutes' ORDER BY 1`,
+      SELECT promo.id AS subject,
+        format('%s is still available, although it expired %s', available, to_json(least(expires_at, closed_at)) #>> '{}')
+          AS detail
+      FROM promo_grants AS promo JOIN accounts ON accounts.id = account_id
+      WHERE is_open AND available > 0 AND least(expires_at, closed_at) < now() - interval '15 minutes' ORDER BY 1`,
   }),
   sqlCheck({
     name: 'plan_credit',

@@ -20,6 +20,8 @@
 -- - `has_promo` is whether a grant of promo credit is open, so that other accounts skip the work for promo credit.
 -- - A suspended account spends nothing from that moment on, in any process: creating tasks and holding for text check
 --   `suspended_at` under the lock of the account. Tasks and requests in progress continue.
+-- - Owners close their accounts for ever. A closed account stays suspended, all its content is to be erased at any time,
+--   and its promo credit lapses. Its money stays until finance repays it.
 -- - Genway warns an account with a threshold `low_balance` when its balance is low. The balance is the available plus
 --   the held money: only charges lower it and only credits raise it. `low_balance_since` is when the low balance was
 --   announced. A credit that lifts the balance to the threshold, or a new threshold, sets it to null.
@@ -79,6 +81,7 @@ CREATE TABLE accounts (
   email text CHECK (length(email) BETWEEN 3 AND 320),
   external_id text CHECK (length(external_id) BETWEEN 1 AND 200),
   suspended_at timestamptz,
+  closed_at timestamptz,
   has_promo boolean NOT NULL DEFAULT false,
   price_list text COLLATE "C" REFERENCES price_lists,
   budgets_version integer NOT NULL DEFAULT 0,
@@ -91,18 +94,22 @@ CREATE TABLE accounts (
   billing_name text CHECK (length(billing_name) BETWEEN 1 AND 200),
   billing_address text CHECK (length(billing_address) BETWEEN 1 AND 500),
   tax_id text CHECK (length(tax_id) BETWEEN 1 AND 100),
-  CONSTRAINT accounts_low_by_a_threshold CHECK (low_balance_since IS NULL OR low_balance IS NOT NULL)
+  CONSTRAINT accounts_low_by_a_threshold CHECK (low_balance_since IS NULL OR low_balance IS NOT NULL),
+  CONSTRAINT accounts_closed_are_suspended CHECK (closed_at IS NULL OR suspended_at IS NOT NULL)
 ) WITH (fillfactor = 25);
 CREATE INDEX accounts_by_price_list ON accounts (price_list) WHERE price_list IS NOT NULL;
 CREATE UNIQUE INDEX accounts_one_per_external_id ON accounts (external_id);
 CREATE INDEX accounts_watching_their_balance ON accounts (id)
   WHERE low_balance IS NOT NULL AND low_balance_since IS NULL;
 
+CREATE INDEX accounts_closed ON accounts (id) WHERE closed_at IS NOT NULL;
+
 CREATE INDEX accounts_with_a_lifetime ON accounts (id) WHERE content_days IS NOT NULL OR erase_before IS NOT NULL;
 
 -- Until when the content of an account is to be erased; null for none of it.
 CREATE FUNCTION erase_content_before(owner accounts) RETURNS timestamptz LANGUAGE sql STABLE AS $$
-  SELECT greatest(owner.erase_before, now() - make_interval(days => owner.content_days))
+  SELECT greatest(owner.erase_before, now() - make_interval(days => owner.content_days),
+    CASE WHEN owner.closed_at IS NOT NULL THEN now() END)
 $$;
 
 CREATE INDEX accounts_by_parts ON accounts
@@ -162,6 +169,8 @@ CREATE TRIGGER budgets_keep_what_they_count BEFORE UPDATE OF id, account_id, end
 
 CREATE TRIGGER accounts_keep_identity BEFORE UPDATE OF id, created_at ON accounts FOR EACH ROW
   EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER accounts_stay_closed BEFORE UPDATE OF closed_at ON accounts FOR EACH ROW
+  WHEN (OLD.closed_at IS NOT NULL AND OLD.closed_at IS DISTINCT FROM NEW.closed_at) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER accounts_are_kept BEFORE DELETE ON accounts FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER accounts_not_truncated BEFORE TRUNCATE ON accounts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER api_keys_keep_identity BEFORE UPDATE OF id, account_id, created_at, digest ON api_keys FOR EACH ROW

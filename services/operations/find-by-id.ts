@@ -66,7 +66,7 @@ async function findAccountTimeline({ database, texts }: Sources, id: string): Pr
     listApiKeys(database, { accountId: id, limit: MAX_KEYS }),
     listAccountActions(database, id, MAX_ACTIONS),
   ]);
-  const { suspendedAt, toppedUpAt, createdAt } = account;
+  const { suspendedAt, closedAt, toppedUpAt, createdAt } = account;
   const { account: phrases } = texts;
   const label = (value: string): string => timelineLabel(value, texts);
   const available = formatDollars(account.fundedAvailable + account.signupAvailable);
@@ -74,9 +74,11 @@ async function findAccountTimeline({ database, texts }: Sources, id: string): Pr
   return {
     id,
     accountId: id,
-    verdict: suspendedAt
-      ? phrases.suspended(account.name, suspendedAt.toISOString(), available, reserved)
-      : phrases.open(account.name, available, reserved),
+    verdict: closedAt
+      ? phrases.closed(account.name, closedAt.toISOString(), available, reserved)
+      : suspendedAt
+        ? phrases.suspended(account.name, suspendedAt.toISOString(), available, reserved)
+        : phrases.open(account.name, available, reserved),
     events: oldestFirst([
       { at: createdAt, source: 'account', text: phrases.created },
       ...at(toppedUpAt, 'account', phrases.toppedUp),

@@ -3,16 +3,19 @@ import type { Database } from '../../db/database.ts';
 import { reopenAccount as reopen, suspendAccount as suspend } from '../../db/queries/accounts.ts';
 import { eraseContent } from '../../db/queries/content.ts';
 import { type AccountActionKind, type Authorship, recordAccountAction } from '../../db/queries/operator-actions.ts';
-import { existingAccount } from './existing-account.ts';
+import { existingAccount, existingOpenAccount } from './existing-account.ts';
 
 /** All keys of the account stop working at once, in all processes. @throws ServiceError `not_found` */
 export function suspendAccount(database: Database, accountId: string, by: Authorship): Promise<void> {
   return act(database, accountId, { kind: 'suspend', ...by }, suspend);
 }
 
-/** The keys of the account work again. @throws ServiceError `not_found` */
+/** The keys of the account work again. @throws ServiceError `not_found`; 409 for a closed account */
 export function reopenAccount(database: Database, accountId: string, by: Authorship): Promise<void> {
-  return act(database, accountId, { kind: 'reopen', ...by }, reopen);
+  return act(database, accountId, { kind: 'reopen', ...by }, async (transaction) => {
+    await existingOpenAccount(transaction, accountId);
+    await reopen(transaction, accountId);
+  });
 }
 
 /**

@@ -218,8 +218,12 @@ export async function acceptAsNewUser(
   return { user };
 }
 
-/** @throws ServiceError `forbidden` for a user who is no longer an owner */
-function asOwner<Result>(
+/**
+ * Makes an owner's change in one transaction, under the lock of the members.
+ *
+ * @throws ServiceError `forbidden` for a user who is no longer an owner
+ */
+export function asOwner<Result>(
   database: Database,
   { accountId, ownerId }: LinkMaker,
   change: (transaction: Database, members: readonly LockedMember[]) => Promise<Result>,

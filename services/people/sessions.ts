@@ -33,6 +33,9 @@ const MAX_SESSIONS = 50;
 /** The time for entering the code of the second factor. */
 const PENDING_LIFETIME_SECONDS = 10 * 60;
 
+/** How long after a sign-in a user without a password may do what requires the password. */
+export const RECENT_MINUTES = 10;
+
 /** A session with the token that its forms must carry. */
 export interface OpenSession extends Session {
   readonly formToken: string;
@@ -103,6 +106,11 @@ export function inOpenSession<Result>(
 /** A user's open sessions, the one used last first. */
 export function listOpenSessions(database: Database, userId: string): Promise<readonly ListedSession[]> {
   return listSessions(database, userId, IDLE_SECONDS);
+}
+
+/** Whether the user signed in a moment ago, which replaces the password of a user who signs in with a provider. */
+export function isRecentSignIn({ signedInAt }: Session, nowMs: number): boolean {
+  return nowMs - signedInAt.getTime() <= RECENT_MINUTES * 60_000;
 }
 
 /** Whether a form was made for this session. */

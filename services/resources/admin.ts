@@ -64,6 +64,8 @@ export const LISTED_ACCOUNT = resource<Account>(
     ),
     suspended: field.boolean(({ suspendedAt }) => suspendedAt !== null, 'Whether the account is suspended'),
     suspended_at: field.unixSeconds.orNull('suspendedAt', 'When the account was suspended. Null if not suspended'),
+    closed: field.boolean(({ closedAt }) => closedAt !== null, 'Whether the owner closed the account, for ever'),
+    closed_at: field.unixSeconds.orNull('closedAt', 'When the owner closed the account. Null if not closed'),
     price_list: field.text.orNull('priceList', 'The price list of the account. Null for the prices of the catalogue'),
     balances: field.object(BALANCES)((account) => account),
   },

@@ -130,6 +130,8 @@ export const TIMELINE_TEXTS = {
   account: {
     open: (name: string, available: string, held: string) =>
       `${name} is open; ${available} available, ${held} on hold.`,
+    closed: (name: string, since: string, available: string, held: string) =>
+      `${name} was closed by its owner at ${since}; ${available} available, ${held} on hold.`,
     suspended: (name: string, since: string, available: string, held: string) =>
       `${name} is suspended since ${since}; ${available} available, ${held} on hold.`,
     created: 'Created',

@@ -302,7 +302,7 @@ describe('signing in with a provider of OpenID Connect', () => {
       const user = await findUserByEmail(app.database, email);
       const digest = digestToken(/__Host-genway-session=([\w-]+)/.exec(racer.cookie)?.[1] ?? '');
       if (!user) throw new Error('nobody was invited');
-      const session = { digest, user: user.user, secondFactorPending: false, issuer: null };
+      const session = { digest, user: user.user, secondFactorPending: false, issuer: null, signedInAt: new Date() };
       const identity = { issuer: provider.issuer, subject: 'racer', email: null, isEmailVerified: false };
       await app.database('sessions').where({ digest }).delete();
       expect(await connect(app.database, session, identity)).to.equal(null);

@@ -1,5 +1,5 @@
 /** A payment provider with subscriptions, which tests move through time. */
-import { CardRefusedError, type CheckoutPages } from '../../providers/checkout.ts';
+import { CardRefusedError, type CheckoutPages, CheckoutUnavailableError } from '../../providers/checkout.ts';
 import type { PlanBilling, ProviderInvoice, ProviderSubscription } from '../../providers/plan-billing.ts';
 
 const MONTH_MS = 30 * 86_400_000;
@@ -21,6 +21,7 @@ export class PlayedBilling implements PlanBilling {
   /** All announcements, in order. */
   readonly announced: Announcement[] = [];
   refusesCards = false;
+  isDown = false;
   readonly #subscriptions = new Map<string, Held>();
   readonly #orders = new Map<string, { readonly accountId: string; readonly price: string }>();
   readonly #name: string;
@@ -77,6 +78,7 @@ export class PlayedBilling implements PlanBilling {
       openCard: async () => 'cs_1',
       findCard: async () => null,
       chargeCard: async () => ({ id: 'pi_1' }),
+      deleteCustomer: async (customer) => this.deleteCustomer(customer),
     };
   }
 
@@ -105,6 +107,12 @@ export class PlayedBilling implements PlanBilling {
     const held = this.#held(id);
     held.subscription = { ...held.subscription, status: 'canceled', endsAt: new Date() };
     this.#announce('customer.subscription.deleted', id);
+  }
+
+  /** The provider ends the subscriptions of a customer who is deleted. Fails while {@link isDown}. */
+  deleteCustomer(customer: string): void {
+    if (this.isDown) throw new CheckoutUnavailableError('the provider is down');
+    for (const [id, { subscription }] of this.#subscriptions) if (subscription.customer === customer) this.end(id);
   }
 
   #startPeriod(held: Held, startsAt: Date, isPaid = true): void {

@@ -50,6 +50,7 @@ export const adminAccountEndpoints = endpoints('Administration', {
       email: textParameter('Filters by e-mail address, in any case'),
       external_id: textParameter('Filters by external id'),
       suspended: flagParameter('True: suspended accounts. False: all other accounts'),
+      closed: flagParameter('True: accounts that their owners closed. False: all other accounts'),
       ...pageById('account'),
     },
     answers: { 200: pageOf(LISTED_ACCOUNT.schema, 'A page of accounts') },
@@ -123,6 +124,7 @@ export const adminAccountEndpoints = endpoints('Administration', {
     access: 'admin',
     summary: 'Reopen a suspended account and its keys',
     body: optionalJsonBody('ReopenAccount', reopenAccountSchema),
+    description: 'An account that its owner closed gets 409.',
     answers: { 200: dataOf(ACCOUNT.schema, 'The account, open') },
     handle: async ({ params, caller, body }, services) => {
       await reopen(services.database, params.account_id, authorshipOf(caller, body));

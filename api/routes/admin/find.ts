@@ -47,9 +47,10 @@ export const findEndpoints = endpoints('Administration', {
 });
 
 function renderFound(found: Found): readonly string[] {
-  const { id, name, email, externalId, suspendedAt } = found.account;
+  const { id, name, email, externalId, suspendedAt, closedAt } = found.account;
+  const state = closedAt !== null ? ' (closed)' : suspendedAt !== null ? ' (suspended)' : '';
   const owner = [id, name, ...(email === null ? [] : [email]), ...(externalId === null ? [] : [externalId])].join(', ');
-  return [`account: ${owner}${suspendedAt === null ? '' : ' (suspended)'}`, ...renderTimeline(found)];
+  return [`account: ${owner}${state}`, ...renderTimeline(found)];
 }
 
 function nothingFound(id: string): ServiceError {

@@ -6,7 +6,7 @@ import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
 import { createApiKey, rotateApiKey } from '../../../services/people/create-key.ts';
-import { existingAccount } from '../../../services/people/existing-account.ts';
+import { existingAccount, existingOpenAccount } from '../../../services/people/existing-account.ts';
 import { API_KEY, DELETED_KEY } from '../../../services/resources/admin.ts';
 import { createKeySchema, rotateKeySchema, ROTATION_HOURS, updateKeySchema } from '../../../services/input/admin.ts';
 import { toKeySettings } from '../../../services/input/key-settings.ts';
@@ -20,7 +20,7 @@ export const keyEndpoints = endpoints('Administration', {
     body: optionalJsonBody('CreateKey', createKeySchema),
     answers: { 201: dataOf(API_KEY.schema, 'The key') },
     handle: async ({ params, body }, { database, catalogue, people: { keyPeppers } }) => {
-      const { id: accountId } = await existingAccount(database, params.account_id);
+      const { id: accountId } = await existingOpenAccount(database, params.account_id);
       const { key, secret } = await createApiKey(database, keyPeppers, accountId, toKeySettings(body, catalogue));
       return { data: API_KEY.present({ ...key, secret }) };
     },

@@ -21,7 +21,7 @@ import { flagParameter, idParameter, textParameter } from '../../endpoint/query.
 import { deletionOf } from '../../../domain/resource/resource.ts';
 import { listOpenSessions } from '../../../services/people/sessions.ts';
 import { changeUser, inviteUser, makeUserLink } from '../../../services/people/users.ts';
-import { existingAccount } from '../../../services/people/existing-account.ts';
+import { existingOpenAccount } from '../../../services/people/existing-account.ts';
 import { LISTED_USER, USER } from '../../../services/resources/users.ts';
 import { createUserSchema, membershipSchema, updateUserSchema } from '../../../services/input/users.ts';
 
@@ -41,7 +41,7 @@ export const userEndpoints = endpoints('Administration', {
       const { database } = services;
       const { canSendMail } = services.people;
       const { email, name, staff_role: staffRole = null, account_id: accountId, member_role: role = 'owner' } = body;
-      if (accountId !== undefined) await existingAccount(database, accountId);
+      if (accountId !== undefined) await existingOpenAccount(database, accountId);
       const membership = accountId === undefined ? null : { accountId, role };
       const { user, link } = await inviteUser(services, { email, name, staffRole }, membership);
       return { data: await show(database, user, { link, mailed: canSendMail }) };
@@ -125,7 +125,7 @@ export const userEndpoints = endpoints('Administration', {
     answers: { 200: dataOf(USER.schema, 'The user with all accounts') },
     handle: async ({ params, body: { account_id: accountId, role } }, { database }) => {
       const user = await existing(database, params.user_id);
-      await existingAccount(database, accountId);
+      await existingOpenAccount(database, accountId);
       await setMember(database, { accountId, userId: user.id, role });
       return { data: await show(database, user) };
     },

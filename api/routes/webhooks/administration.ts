@@ -9,7 +9,7 @@ import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
 import { flagParameter, idParameter } from '../../endpoint/query.ts';
-import { existingAccount } from '../../../services/people/existing-account.ts';
+import { existingOpenAccount } from '../../../services/people/existing-account.ts';
 import { redeliverOne } from '../../../services/webhooks/redeliver.ts';
 import { DELIVERY_PAGE, REDELIVERY, redeliverSome } from './deliveries.ts';
 import { ADMIN_DELIVERY, ADMIN_ENDPOINT } from '../../../services/resources/webhooks.ts';
@@ -25,7 +25,7 @@ export const webhookAdministrationEndpoints = endpoints('Administration', {
     body: jsonBody('CreateWebhook', createEndpointSchema),
     answers: { 201: dataOf(ADMIN_ENDPOINT.schema, 'The endpoint with its secret') },
     handle: async ({ params, body }, { database, encryption, checkPublicUrl }) => {
-      const { id: accountId } = await existingAccount(database, params.account_id);
+      const { id: accountId } = await existingOpenAccount(database, params.account_id);
       await checkPublicUrl(body.url);
       const { created, secret } = await database.transaction((transaction) =>
         registerEndpoint(transaction, encryption, accountId, body),

@@ -2,7 +2,7 @@
 import { createApiKey, rotateApiKey } from '../../../services/people/create-key.ts';
 import { rotateKeySchema, ROTATION_HOURS } from '../../../services/input/admin.ts';
 import { createValidator } from '../../../services/input/validation.ts';
-import { existingAccount } from '../../../services/people/existing-account.ts';
+import { existingAccount, existingOpenAccount } from '../../../services/people/existing-account.ts';
 import type { ApiServices } from '../../../api/services.ts';
 import type { Database } from '../../../db/database.ts';
 import { lockRow } from '../../../db/lock-row.ts';
@@ -72,7 +72,7 @@ function listOf({ path }: UserVisit): string {
 
 /** @returns the secret of the new key */
 async function create(visit: UserVisit, { database, catalogue, people: { keyPeppers } }: ApiServices): Promise<string> {
-  const { id: accountId } = await existingAccount(database, visit.params['account_id'] ?? '');
+  const { id: accountId } = await existingOpenAccount(database, visit.params['account_id'] ?? '');
   const settings = readSettings(visit, catalogue, null);
   await assertMayAdd(visit, database, accountId);
   const { secret } = await createApiKey(database, keyPeppers, accountId, settings);

@@ -98,7 +98,7 @@ export const profilePages = [
 ];
 
 /** Checks the current password before a change that could lock the user out. @throws FormError */
-async function assertPassword({ user, form, texts }: UserVisit, { database }: ApiServices): Promise<void> {
+export async function assertPassword({ user, form, texts }: UserVisit, { database }: ApiServices): Promise<void> {
   const result = await confirmPassword(database, user, form.exact('current'));
   if (result === 'right') return;
   const messages = result === 'wrong' ? texts.profile.wrongPassword : texts.signIn.tooMany;

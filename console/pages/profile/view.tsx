@@ -4,7 +4,8 @@ import { listOpenSessions } from '../../../services/people/sessions.ts';
 import { listIdentities } from '../../../db/queries/identities.ts';
 import { countRecoveryCodes } from '../../../db/queries/recovery-codes.ts';
 import { NOTICES } from '../../../domain/mail.ts';
-import { Card, Check, Choice, Facts, Form } from '../../html/components.tsx';
+import { hasMemberPermission } from '../../../domain/roles.ts';
+import { ButtonLink, Card, Check, Choice, Facts, Form } from '../../html/components.tsx';
 import { NewPassword } from '../../html/new-password.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { type PageResult, showPage, type UserVisit } from '../../page.ts';
@@ -78,6 +79,7 @@ export async function profile(visit: UserVisit, services: ApiServices): Promise<
             .map(({ name, issuer }) => <Provider name={name} isConnected={connected.includes(issuer)} />)
         : null}
       <Sessions visit={visit} sessions={sessions} />
+      <OwnedAccounts memberships={visit.memberships} />
     </div>,
   );
 }
@@ -96,6 +98,23 @@ function Provider({ name, isConnected }: { name: string; isConnected: boolean })
         <input type="hidden" name="provider" value={name} />
         <CurrentPassword id={`provider-${name}`} />
       </Form>
+    </Card>
+  );
+}
+
+/** Links to the closing of the accounts that the user owns. */
+function OwnedAccounts({ memberships }: Pick<UserVisit, 'memberships'>) {
+  const { closeAccount: messages } = useTexts();
+  const owned = memberships.filter(({ role }) => hasMemberPermission(role, 'own'));
+  if (owned.length === 0) return null;
+  return (
+    <Card title={messages.title}>
+      <p class="soft">{messages.owned}</p>
+      <div class="row actions">
+        {owned.map(({ accountId, accountName }) => (
+          <ButtonLink href={`/console/accounts/${accountId}/close`} label={`${accountName} …`} look="quiet" />
+        ))}
+      </div>
     </Card>
   );
 }

@@ -399,7 +399,7 @@ const DAMAGES: Readonly<Record<string, Damage>> = {
     check: 'overdue_promo',
     subject: 'promo',
     sql: 'UPDATE promo_grants SET created_at = to_timestamp(0), expires_at = to_timestamp(1) WHERE id = :promo',
-    says: /^999000000000 can still be spent, although it expired 1970/,
+    says: /^999000000000 is still available, although it expired 1970/,
   },
   'a gift that was credited without its code': {
     check: 'gift_codes',

@@ -11,7 +11,7 @@ import { findById, type Found } from '../../../../services/operations/find-by-id
 import { setPriceList } from '../../../../services/money/price-lists.ts';
 import type { ApiServices } from '../../../../api/services.ts';
 import { createValidator } from '../../../../services/input/validation.ts';
-import { listAccounts } from '../../../../db/queries/accounts.ts';
+import { type AccountFilter, listAccounts } from '../../../../db/queries/accounts.ts';
 import { streamBalanceEntries } from '../../../../db/queries/balance-entries.ts';
 import { parseUsd, type PicoUsd } from '../../../../domain/money.ts';
 import { CORRECTIONS } from '../../../../domain/policy.ts';
@@ -98,11 +98,18 @@ export const staffAccountPages = [
   inMoney('/adjust', 'moveMoney', adjust, (_visit, amount) => `booked:${amount}`),
 ];
 
+/** The accounts in each state of the filter. */
+const FILTERS: ReadonlyMap<string, Pick<AccountFilter, 'suspended' | 'closed' | 'repayable'>> = new Map([
+  ['suspended', { suspended: true, closed: false }],
+  ['closed', { closed: true }],
+  ['repayable', { repayable: true }],
+]);
+
 async function search(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const { query, texts } = visit;
   const wanted = (query.get('search') ?? '').trim();
-  const suspended = query.get('suspended');
-  const filter = { search: wanted || undefined, suspended: suspended === 'true' ? true : undefined };
+  const state = query.get('state');
+  const filter = { search: wanted || undefined, ...FILTERS.get(state ?? '') };
   const [found, { entries: accounts, next }] = await Promise.all([
     findById(services, wanted, texts.timeline),
     readListPage(query, 'account', (slice) => listAccounts(services.reports, { ...filter, ...slice })),
@@ -112,12 +119,14 @@ async function search(visit: UserVisit, services: ApiServices): Promise<PageResu
     texts.titles.accounts,
     <Filters hasViews={false}>
       <Choice
-        name="suspended"
+        name="state"
         label={texts.fields.status}
-        value={suspended}
+        value={state}
         options={[
           ['', messages.all],
-          ['true', texts.values.state.suspended],
+          ['suspended', texts.values.state.suspended],
+          ['closed', texts.values.state.account_closed],
+          ['repayable', messages.repayable],
         ]}
       />
     </Filters>,

@@ -1,7 +1,8 @@
 /** The tabs of an account's page. */
 import type { ApiServices } from '../../../../api/services.ts';
-import type { Account } from '../../../../db/queries/accounts.ts';
+import { type Account, sumAccountTotals } from '../../../../db/queries/accounts.ts';
 import { listApiKeys } from '../../../../db/queries/api-keys.ts';
+import { listTopUps } from '../../../../db/queries/credits.ts';
 import { listBalanceEntries } from '../../../../db/queries/balance-entries.ts';
 import {
   ACCOUNT_ACTIONS,
@@ -14,8 +15,9 @@ import { listTasks } from '../../../../db/queries/tasks.ts';
 import { listMembers } from '../../../../db/queries/users.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
+import { CREDITED_TOP_UP } from '../../../../services/resources/credit.ts';
 import { Balance } from '../../../html/balance.tsx';
-import { Card, Choice, Facts, Field, Form, Time } from '../../../html/components.tsx';
+import { Card, Choice, ExactMoney, Facts, Field, Form, Time } from '../../../html/components.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { ShortId } from '../../../html/linked-ids.tsx';
@@ -34,6 +36,7 @@ import { DetailsForm } from './details.tsx';
 const MAX_KEYS = 50;
 const LATEST_TASKS = 10;
 const LATEST_ENTRIES = 10;
+const LATEST_PAYMENTS = 50;
 const LATEST_ACTIONS = 100;
 
 const ACTION = nested<ListedAccountAction>({
@@ -51,7 +54,8 @@ export interface Shown {
   readonly services: ApiServices;
 }
 
-export async function showOverview({ account, visit: { texts, path, site }, services: { database, reports } }: Shown) {
+export async function showOverview({ account, visit, services: { database, reports } }: Shown) {
+  const { texts, path, site } = visit;
   const { id: accountId } = account;
   const [tasks, entries] = await Promise.all([
     listTasks(database, { accountId, limit: LATEST_TASKS }),
@@ -62,6 +66,7 @@ export async function showOverview({ account, visit: { texts, path, site }, serv
   return (
     <>
       <Summary account={account} />
+      {account.closedAt === null ? null : await showRepayment(account, visit, reports)}
       {plan.period === null && plan.subscription === null ? null : (
         <Card title={texts.plans.title}>
           <PlanFacts plan={plan} site={site} />
@@ -88,6 +93,38 @@ export async function showOverview({ account, visit: { texts, path, site }, serv
   );
 }
 
+/** What finance repays for a closed account, and the payments to which the funds may return. */
+async function showRepayment(account: Account, { texts, path }: UserVisit, reports: ApiServices['reports']) {
+  const { id: accountId, fundedAvailable, fundedReserved } = account;
+  const { staffAccounts: messages, billing, common, titles, closeAccount } = texts;
+  const [payments, { gifted }] = await Promise.all([
+    listTopUps(reports, { accountId, limit: LATEST_PAYMENTS }),
+    sumAccountTotals(reports, accountId),
+  ]);
+  return (
+    <TableCard
+      title={messages.closedByOwner}
+      of={CREDITED_TOP_UP}
+      rows={payments}
+      none={messages.neverPaid}
+      columns={[[common.when, 'created_at'], [messages.paidIn, 'amount_usd', 'number'], 'reference']}
+    >
+      <Facts
+        facts={[
+          [messages.toRepay, <ExactMoney amount={fundedAvailable} />],
+          [closeAccount.held, <ExactMoney amount={fundedReserved} />],
+          [messages.gifted, <ExactMoney amount={gifted} />],
+        ]}
+      />
+      <p class="soft">{messages.repayHint}</p>
+      <p class="pages">
+        <a href="/console/staff/corrections">{titles.corrections}</a>
+        <a href={`${path}/ledger?type=topup`}>{billing.wholeLedger}</a>
+      </p>
+    </TableCard>
+  );
+}
+
 export async function showKeys({ account: { id: accountId }, visit, services: { database } }: Shown) {
   const { texts, path } = visit;
   const { staffAccounts: messages, titles } = texts;
@@ -110,7 +147,7 @@ export async function showKeys({ account: { id: accountId }, visit, services: { 
   );
 }
 
-export async function showMembers({ account: { id: accountId }, visit, services: { database } }: Shown) {
+export async function showMembers({ account: { id: accountId, closedAt }, visit, services: { database } }: Shown) {
   const { titles, fields, staffAccounts: messages } = visit.texts;
   return (
     <TableCard
@@ -120,7 +157,7 @@ export async function showMembers({ account: { id: accountId }, visit, services:
       none={messages.noMembers}
       columns={[[fields.name, ({ id, name }) => <a href={`/console/staff/people/${id}`}>{name}</a>], 'email', 'role']}
     >
-      {hasPermission(visit, 'operate') ? <InviteForm accountId={accountId} /> : null}
+      {closedAt === null && hasPermission(visit, 'operate') ? <InviteForm accountId={accountId} /> : null}
     </TableCard>
   );
 }
@@ -181,12 +218,14 @@ export function showDanger({ account, visit: { texts } }: Shown) {
   const path = `accounts/${account.id}`;
   return (
     <div class="grid forms">
-      <ReasonCard
-        title={isOpen ? messages.suspend : messages.reopen}
-        hint={isOpen ? messages.suspendHint : messages.reopenHint}
-        action={`${path}/${isOpen ? 'suspend' : 'reopen'}`}
-        look={isOpen ? 'danger' : ''}
-      />
+      {account.closedAt === null ? (
+        <ReasonCard
+          title={isOpen ? messages.suspend : messages.reopen}
+          hint={isOpen ? messages.suspendHint : messages.reopenHint}
+          action={`${path}/${isOpen ? 'suspend' : 'reopen'}`}
+          look={isOpen ? 'danger' : ''}
+        />
+      ) : null}
       <ReasonCard title={messages.erase} hint={messages.eraseHint} action={`${path}/erase`} look="danger" />
     </div>
   );
@@ -207,7 +246,7 @@ function Summary({ account }: { account: Account }) {
               fields.status,
               <>
                 <Chosen name="state" value={accountStateOf(account)} />{' '}
-                {account.suspendedAt === null ? null : <Time at={account.suspendedAt} />}
+                {account.suspendedAt === null ? null : <Time at={account.closedAt ?? account.suspendedAt} />}
               </>,
             ],
             [texts.fields.email, account.email ?? messages.notGiven],
@@ -238,6 +277,7 @@ export function priceListFields({ priceList }: Account): StoredFields {
   return { price_list: priceList };
 }
 
-export function accountStateOf({ suspendedAt }: Account): string {
+export function accountStateOf({ suspendedAt, closedAt }: Account): string {
+  if (closedAt !== null) return 'account_closed';
   return suspendedAt === null ? 'open' : 'suspended';
 }

@@ -1,7 +1,7 @@
 /** Lets operators invite, edit and disable the people of accounts. Only `genway users` changes staff of the gateway. */
 import { MAIL } from '../../../../services/resources/users.ts';
 import { createUserSchema } from '../../../../services/input/users.ts';
-import { existingAccount } from '../../../../services/people/existing-account.ts';
+import { existingOpenAccount } from '../../../../services/people/existing-account.ts';
 import { blockPerson } from '../../../../services/people/registration-blocks.ts';
 import { changeUser, inviteUser, makeUserLink } from '../../../../services/people/users.ts';
 import type { ApiServices } from '../../../../api/services.ts';
@@ -59,7 +59,7 @@ export const staffPeoplePages = [
   ),
   change('/role', async (visit, { database }, { id: userId }) => {
     const { form } = visit;
-    const { id: accountId } = await existingAccount(database, form.text('account_id'));
+    const { id: accountId } = await existingOpenAccount(database, form.text('account_id'));
     await saveIfUnchanged(visit, database, {
       find: async (transaction) => {
         const members = await lockMembers(transaction, accountId);
@@ -110,7 +110,7 @@ async function customerOf(visit: UserVisit, services: ApiServices): Promise<User
 /** Invites a new person by a link. An existing user becomes a member immediately. */
 export async function invite(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const { form, texts, params } = visit;
-  const { id: accountId } = await existingAccount(services.database, params['account_id'] ?? '');
+  const { id: accountId } = await existingOpenAccount(services.database, params['account_id'] ?? '');
   const role = roleIn(visit);
   const { email, name } = validate({ email: form.text('email'), name: form.text('name') });
   const known = await findUserByEmail(services.database, email.toLowerCase());
