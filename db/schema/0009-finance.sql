@@ -318,7 +318,7 @@ CREATE TABLE gift_codes (
   redeemed_at timestamptz(3),
   -- The transfer of funds, or the grant of promo credit.
   credit_id text COLLATE "C" UNIQUE,
-  -- The account or the person that may redeem only one code of the batch.
+  -- The account, or the digest of the normal address of the person, that may redeem only one code of the batch.
   counted_for text COLLATE "C",
   CONSTRAINT gift_codes_are_redeemed_by_an_account CHECK (num_nulls(account_id, redeemed_at, credit_id) IN (0, 3)),
   CONSTRAINT gift_codes_count_once_redeemed CHECK (counted_for IS NULL OR account_id IS NOT NULL),

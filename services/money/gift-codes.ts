@@ -27,6 +27,7 @@ import { badRequest, ServiceError } from '../../domain/errors.ts';
 import { type GiftKind, giftStatusOf, lettersOfGiftCode, newGiftCode } from '../../domain/gift-code.ts';
 import { newId } from '../../domain/ids.ts';
 import { formatDollars, type PicoUsd } from '../../domain/money.ts';
+import { normalAddress } from '../../domain/normal-address.ts';
 import { notFoundError } from '../../domain/not-found.ts';
 import { CORRECTIONS, GIFT_CODES } from '../../domain/policy.ts';
 import { networkOf } from '../people/network.ts';
@@ -124,8 +125,8 @@ export interface GiftRedemption {
 /** Who redeems a code. */
 export interface Redeemer {
   readonly accountId: string;
-  /** The person; null for a call with an API key, which many people may have. */
-  readonly userId: string | null;
+  /** The person's e-mail address; null for a call with an API key, which many people may have. */
+  readonly email: string | null;
   readonly ip: string;
 }
 
@@ -140,7 +141,7 @@ export interface Redeemer {
 export async function redeemGiftCode(
   database: Database,
   typed: string,
-  { accountId, userId, ip }: Redeemer,
+  { accountId, email, ip }: Redeemer,
 ): Promise<GiftRedemption> {
   const limits = attemptLimits(accountId, ip);
   if (!(await claimSignInAttempts(database, limits))) throw refuseAttempt();
@@ -151,8 +152,10 @@ export async function redeemGiftCode(
       if (code?.redeemed?.accountId === accountId) return toRedemption(code, code.redeemed.at);
       const now = await readDatabaseTime(transaction);
       if (!code || code.redeemed !== null || giftStatusOf(code.batch, now) !== 'open') throw refuseCode();
-      await assertMayRedeem(transaction, code, { accountId, userId });
-      const countedFor = { account: accountId, person: userId, none: null }[code.batch.oncePer ?? 'none'];
+      await assertMayRedeem(transaction, code, { accountId, email });
+      const countedFor = { account: accountId, person: email && personOf(email), none: null }[
+        code.batch.oncePer ?? 'none'
+      ];
       const creditId = await credit(transaction, code, accountId, now);
       await recordGiftRedemption(transaction, { id: code.id, accountId, redeemedAt: now, creditId, countedFor });
       return toRedemption(code, now);
@@ -165,12 +168,12 @@ export async function redeemGiftCode(
 async function assertMayRedeem(
   transaction: Database,
   { batch }: LockedGiftCode,
-  { accountId, userId }: Omit<Redeemer, 'ip'>,
+  { accountId, email }: Omit<Redeemer, 'ip'>,
 ): Promise<void> {
   const account = await findAccount(transaction, accountId);
   if (account?.suspendedAt !== null)
     throw new ServiceError('forbidden', 'The account is suspended. Ask the operator to reopen it.');
-  if (batch.oncePer === 'person' && userId === null)
+  if (batch.oncePer === 'person' && email === null)
     throw new ServiceError('forbidden', 'Each person can redeem one such code: redeem it in the console, signed in.');
 }
 
@@ -191,6 +194,11 @@ async function credit(
 function toRedemption({ id, batch: { kind, amount, creditDays } }: LockedGiftCode, redeemedAt: Date): GiftRedemption {
   const creditExpiresAt = creditDays === null ? null : daysAfter(redeemedAt, creditDays);
   return { id, kind, amount, redeemedAt, creditExpiresAt };
+}
+
+/** The mailbox stands for the person, also for a user who is deleted and registers again. */
+function personOf(email: string): string {
+  return digestToken(normalAddress(email)).toString('hex');
 }
 
 /** A code has far more random bits than can be guessed, so its digest needs no pepper. */

@@ -1,9 +1,16 @@
 import { expect } from 'chai';
+import pino from 'pino';
 import { mountConsole } from '../../console/serve.ts';
 import { OWN_SITE } from '../../catalogue/site.ts';
+import { findAccount } from '../../db/queries/accounts.ts';
+import { findAutoTopUp, setAutoTopUp } from '../../db/queries/auto-top-ups.ts';
+import { findDepartedCustomers } from '../../db/queries/closed-accounts.ts';
+import { findAccountPlan } from '../../db/queries/plans.ts';
+import { expirePromoCredit } from '../../db/queries/promo-grants.ts';
 import { parseUsd } from '../../domain/money.ts';
+import { forgetSome } from '../../services/money/departed-customers.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
-import { Visitor } from '../support/console.ts';
+import { PASSWORD, Visitor } from '../support/console.ts';
 import { connectGenway } from '../support/genway.ts';
 import { announcePaymentEvent } from '../support/payments.ts';
 import { PlayedBilling } from '../support/plan-billing.ts';
@@ -119,6 +126,32 @@ describe('the plan of an account', () => {
     expect((await staff.get(`/console/staff/accounts/${accountId}`)).text).to.include('Included credit');
     await owner.send(`${path}/plan/end`, { continues: '1' });
     expect((await owner.get(path)).text).to.include('End plan');
+  });
+
+  it('ends at the provider, with the customer and the cards, when the owner closes the account', async () => {
+    await subscribe('pro');
+    await outcomes();
+    const { customer } = await app.database('subscriptions').where({ account_id: accountId }).first();
+    const card = { customer, paymentMethod: 'pm_1', amount: parseUsd(10), threshold: parseUsd(20) };
+    await setAutoTopUp(app.database, { accountId, ...card });
+    const forgetter = { database: app.database, checkout: billing.pages, log: pino({ level: 'silent' }) };
+    const waiting = () => findDepartedCustomers(app.database, 10);
+    expect(await waiting()).to.deep.equal([]);
+    await owner.send(`/console/accounts/${accountId}/close`, { name: 'Test', current: PASSWORD });
+    expect(await waiting()).to.deep.equal([{ accountId, customer }]);
+    billing.isDown = true;
+    await forgetSome(forgetter);
+    billing.isDown = false;
+    expect(await waiting()).to.have.length(1);
+    // As if the process had died after the provider's answer.
+    await billing.pages.deleteCustomer(customer);
+    await forgetSome(forgetter);
+    expect([await waiting(), await findAutoTopUp(app.database, accountId)]).to.deep.equal([[], null]);
+    expect(await outcomes()).to.deep.equal(['noted', 'noted']);
+    expect((await findAccountPlan(app.database, accountId)).subscription).to.equal(null);
+    // A payment that was on its way gives credit that lapses.
+    await expirePromoCredit(app.database, 10);
+    expect(await findAccount(app.database, accountId)).to.include({ signupAvailable: 0n });
   });
 
   it('a choice is refused where there is no such plan', async () => {

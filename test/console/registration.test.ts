@@ -3,7 +3,9 @@ import pino from 'pino';
 import { OWN_SITE, type Site } from '../../catalogue/site.ts';
 import { startMails } from '../../console/mails/sender.ts';
 import type { Repetition } from '../../domain/background-loop.ts';
+import { suspendAccount } from '../../db/queries/accounts.ts';
 import { newId } from '../../domain/ids.ts';
+import { parseUsd } from '../../domain/money.ts';
 import { createMailer } from '../../services/people/mailer.ts';
 import { CATALOGUE } from '../support/catalogue.ts';
 import { PASSWORD, type Shown, startTestConsole, Visitor } from '../support/console.ts';
@@ -216,6 +218,91 @@ describe('the registration of strangers', () => {
     }
     for (const address of ['/console/sign-in', '/'])
       expect((await new Visitor(app).get(address)).text).not.to.include('/console/register');
+  });
+
+  describe('the closing of an account by its owner', () => {
+    const CREDIT = { amount: parseUsd(1), perNetworkPerDay: 100, perDay: 100, afterFirstPayment: false };
+    const closing = (accountId: string): string => `/console/accounts/${accountId}/close`;
+    const isClosed = async (id: string): Promise<boolean> =>
+      (await app.database('accounts').where({ id }).first()).closed_at !== null;
+
+    async function newcomer(email: string): Promise<{ readonly visitor: Visitor; readonly accountId: string }> {
+      const visitor = new Visitor(app);
+      await visitor.send(await linkFor(email), { password: PASSWORD });
+      const { account_id: accountId } = await app
+        .database('account_members')
+        .join('users', 'users.id', 'user_id')
+        .where({ email })
+        .first();
+      return { visitor, accountId };
+    }
+
+    it('frees the address for another registration, which gets no second signup credit', async () => {
+      site = { ...OPEN, signupCredit: CREDIT };
+      const email = 'leaving@example.com';
+      const { visitor, accountId } = await newcomer(email);
+      await visitor.setLanguage('zh');
+      expect((await visitor.get('/console/profile')).text).to.include(`href="${closing(accountId)}"`);
+      expect((await visitor.get(closing(accountId))).text)
+        .to.include('$1.00')
+        .and.include('永久关闭');
+      const { text } = await visitor.send(closing(accountId), { name: 'Ada', current: PASSWORD });
+      expect(text).to.include('账户 Ada 已关闭').and.include('您的用户已被删除');
+      while (!(await mailTo(email)).text.includes('一位所有者关闭了 Acme 的账户“Ada”'));
+      expect((await visitor.get('/console')).headers['location']).to.equal('/console/sign-in');
+      for (const table of ['users', 'accounts', 'registrations'])
+        expect(await app.database(table).where({ email }), table).to.deep.equal([]);
+      expect(await app.database('mails').where({ address: email }).pluck('kind')).to.deep.equal(['account_closed']);
+
+      const again = await newcomer(email);
+      expect((await again.visitor.get(closing(again.accountId))).text).to.include('$0.00');
+      const decisions = await app.database('signup_credits').whereIn('account_id', [accountId, again.accountId]);
+      expect(decisions.map(({ outcome }) => outcome)).to.have.members(['granted', 'address_used']);
+    });
+
+    it('needs the password, the name of the account and the form of the session', async () => {
+      const { visitor, accountId } = await newcomer('careful@example.com');
+      const path = closing(accountId);
+      const right = { name: 'Ada', current: PASSWORD };
+      for (const [wrong, status] of [
+        [{ current: 'another password' }, 400],
+        [{ current: '' }, 400],
+        [{ name: 'ada' }, 400],
+        [{ form_token: 'forged' }, 403],
+      ] as const)
+        expect((await visitor.send(path, { ...right, ...wrong })).status, JSON.stringify(wrong)).to.equal(status);
+      const other = await newcomer('other@example.com');
+      expect((await other.visitor.send(path, right)).status).to.equal(404);
+      const developer = await Visitor.member(app, accountId, 'developer');
+      expect((await developer.get(path)).status).to.equal(403);
+      expect((await developer.send(path, right)).status).to.equal(403);
+      expect(await isClosed(accountId)).to.equal(false);
+      const form = { ...right, form_id: newId('form') };
+      const [first, second] = await Promise.all([visitor.send(path, form), visitor.send(path, form)]);
+      expect([first.text, second.text]).to.satisfy((shown: string[]) =>
+        shown.every((text) => text.includes('is closed')),
+      );
+      expect((await developer.get(`/console/accounts/${accountId}`)).status).to.not.equal(200);
+    });
+
+    it('asks a person without a password for a new sign-in, and says what keeps the account open', async () => {
+      const { visitor, accountId } = await newcomer('provider@example.com');
+      await app.database('users').where({ email: 'provider@example.com' }).update({ password_hash: null });
+      const path = closing(accountId);
+      expect((await visitor.get(path)).text)
+        .to.include('name="name"')
+        .and.not.include('name="current"');
+      await app.database('sessions').update({ created_at: new Date(Date.now() - 11 * 60_000) });
+      expect((await visitor.get(path)).text)
+        .to.include('Sign in again')
+        .and.not.include('name="name"');
+      expect((await visitor.send(path, { name: 'Ada' })).status).to.equal(400);
+      await suspendAccount(app.database, accountId);
+      expect((await visitor.get(path)).text).to.include('The account is suspended.');
+      expect(await isClosed(accountId)).to.equal(false);
+      expect((await visitor.send(`${path}/sign-in`)).headers['location']).to.equal(path);
+      expect((await visitor.get(path)).headers['location']).to.equal('/console/sign-in');
+    });
   });
 
   it('leaves no address and no link in any log, and no link in the database', async () => {

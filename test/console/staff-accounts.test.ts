@@ -3,8 +3,10 @@ import { ACCOUNT_TABS } from '../../console/pages/staff/accounts/account.tsx';
 import { adjust } from '../../db/queries/credits.ts';
 import { derivedId, newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
-import { useAccount, useTestConsole, useVisitor, type Visitor } from '../support/console.ts';
+import { PASSWORD, UNLIMITED, useAccount, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
 import { createTaskRow, finishAsSucceeded, keyOf } from '../support/factories.ts';
+import { connectGenway } from '../support/genway.ts';
+import { call } from '../support/stack.ts';
 
 describe('accounts in the console of the staff', () => {
   const app = useTestConsole();
@@ -143,6 +145,46 @@ describe('accounts in the console of the staff', () => {
       expect(shown.status, amount).to.equal(400);
     }
     expect(await balanceOf(accountId)).to.equal('1000000000000');
+  });
+
+  it('show finance what to repay once their owner closed them, until it is booked, and stay closed', async () => {
+    // contract 4.11:76
+    const { accountId } = await app.createAccount({ fundedUsd: 3 });
+    const owner = await Visitor.member(app, accountId, 'owner');
+    await owner.send(`/console/accounts/${accountId}/close`, { name: 'Test', current: PASSWORD });
+    const at = `/console/staff/accounts/${accountId}`;
+    const listed = async (state: string): Promise<boolean> =>
+      (await finance.get(`/console/staff/accounts?state=${state}`)).text.includes(accountId);
+    expect([await listed('suspended'), await listed('closed'), await listed('repayable')]).to.deep.equal([
+      false,
+      true,
+      true,
+    ]);
+    const { text } = await finance.get(at);
+    expect(text).to.include('Funds to repay').and.include('$3.00').and.include('first');
+    expect((await finance.get(`${at}?tab=actions`)).text).to.include('closed by its owner with $3.00 of funds');
+    const genway = await connectGenway(app);
+    expect(await genway('accounts', 'list', '--closed')).to.include(accountId);
+    expect(await genway('find', accountId))
+      .to.include('(closed)')
+      .and.include('Test was closed by its owner at');
+    const repaid = { amount_usd: '-3', reason: 'repaid by bank transfer' };
+    expect((await finance.send(`${at}/adjust`, repaid)).status).to.equal(303);
+    expect([await listed('closed'), await listed('repayable')]).to.deep.equal([true, false]);
+
+    const email = 'late@example.com';
+    const admin = { key: app.adminToken };
+    const refused = [
+      (await operator.send(`${at}/reopen`, { reason: 'regret' })).status,
+      (await operator.send(`${at}/keys`, { name: 'late', ...UNLIMITED })).status,
+      (await operator.send(`${at}/members`, { email, name: 'Late', role: 'owner' })).status,
+      (await call(`${app.baseUrl}/admin/v1/accounts/${accountId}/keys`, { ...admin, body: {} })).status,
+      (await call(`${app.baseUrl}/admin/v1/accounts/${accountId}/reopen`, { ...admin, body: {} })).status,
+    ];
+    expect(refused).to.deep.equal([409, 409, 409, 409, 409]);
+    const body = { url: 'https://receiver.test/', events: ['task.succeeded'] };
+    const { status } = await call(`${app.baseUrl}/admin/v1/accounts/${accountId}/webhooks`, { ...admin, body });
+    expect(status).to.equal(409);
   });
 
   it('have their keys disabled and enabled', async () => {

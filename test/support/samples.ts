@@ -81,7 +81,7 @@ async function issueGifts({ database }: TestApp, accountId: string): Promise<str
     { database, money: { secondApprovalAbove: null } },
     newGiftBatch({ label: 'Spring fair', codes: 2 }),
   );
-  await redeemGiftCode(database, giftCodes[0] ?? '', { accountId, userId: null, ip: '127.0.0.1' });
+  await redeemGiftCode(database, giftCodes[0] ?? '', { accountId, email: null, ip: '127.0.0.1' });
   return id;
 }
 

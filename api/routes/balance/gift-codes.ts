@@ -21,7 +21,7 @@ export const giftCodeEndpoints = endpoints('Account', {
       data: GIFT_REDEMPTION.present(
         await redeemGiftCode(database, body.code, {
           accountId: caller.account.id,
-          userId: null,
+          email: null,
           ip: context.ip,
         }),
       ),

@@ -148,7 +148,7 @@ async function redeem({ account, user, form, ip, texts }: MemberVisit, { databas
   const { giftCodes: messages } = texts;
   if (isSuspended) throw new FormError(messages.suspended, { code: 'forbidden' });
   const { code } = readCode({ code: form.text('code') });
-  const redeemer = { accountId, userId: user.id, ip };
+  const redeemer = { accountId, email: user.email, ip };
   const { amount } = await redeemGiftCode(database, code, redeemer).catch((error: unknown) => {
     if (!(error instanceof ServiceError)) throw error;
     if (error.code === 'rate_limit_exceeded') throw new FormError(messages.tooMany, { code: error.code });

@@ -713,7 +713,7 @@ async function prepareGift(database: Database): Promise<Pick<Given, 'giftBatch' 
     { database, money: { secondApprovalAbove: null } },
     newGiftBatch({ amount: 10n ** 12n, codes: 2 }),
   );
-  const redeemer = { accountId: giftAccount, userId: null, ip: '127.0.0.1' };
+  const redeemer = { accountId: giftAccount, email: null, ip: '127.0.0.1' };
   const { id } = await redeemGiftCode(database, issued.giftCodes[0] ?? '', redeemer);
   return { giftBatch: issued.id, gift: id, giftAccount };
 }

@@ -38,10 +38,10 @@ describe('gift codes', () => {
 
   let networks = 0;
   /** Each call comes from a network of its own, unless it names one. */
-  function redeem(code: string, accountId: string, by: { userId?: string; ip?: string } = {}, over = database) {
+  function redeem(code: string, accountId: string, by: { email?: string; ip?: string } = {}, over = database) {
     networks += 1;
     const ip = by.ip ?? `10.0.${Math.floor(networks / 250)}.${networks % 250}`;
-    return redeemGiftCode(over, code, { accountId, userId: by.userId ?? null, ip });
+    return redeemGiftCode(over, code, { accountId, email: by.email ?? null, ip });
   }
 
   async function refusal(redemption: Promise<unknown>): Promise<string> {
@@ -179,10 +179,10 @@ describe('gift codes', () => {
     await redeem(perAccount.second, two.id);
     const perPerson = await issue({ oncePer: 'person', kind: 'promo_credit', creditDays: 1 });
     expect(await refusal(redeem(perPerson.first, one.id))).to.equal('forbidden');
-    await redeem(perPerson.first, one.id, { userId: 'usr_ada' });
-    expect(await refusal(redeem(perPerson.second, two.id, { userId: 'usr_ada' }))).to.equal('forbidden');
+    await redeem(perPerson.first, one.id, { email: 'ada@gmail.com' });
+    expect(await refusal(redeem(perPerson.second, two.id, { email: 'a.d.a+2@gmail.com' }))).to.equal('forbidden');
     expect((await balanceOf(two.id)).granted).to.equal(0n);
-    await redeem(perPerson.second, two.id, { userId: 'usr_bob' });
+    await redeem(perPerson.second, two.id, { email: 'bob@gmail.com' });
   });
 
   it('refuse more than ten wrong codes of an account, and fifty from a network, in 15 minutes', async () => {

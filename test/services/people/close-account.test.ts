@@ -236,7 +236,7 @@ describe('closeAccount', () => {
     await closeAccount(database, { accountId, ownerId });
     const issuer = { database, money: { secondApprovalAbove: null } };
     const { giftCodes } = await issueGiftBatch(issuer, newGiftBatch());
-    const redemption = redeemGiftCode(database, giftCodes[0] ?? '', { accountId, userId: null, ip: '192.0.2.1' });
+    const redemption = redeemGiftCode(database, giftCodes[0] ?? '', { accountId, email: null, ip: '192.0.2.1' });
     expect(await rejectionOf(redemption)).to.include({ code: 'forbidden' });
     expect(await claimTopUps(database, 10)).to.deep.equal([]);
   });
