@@ -54,13 +54,10 @@ export async function deletePeople(transaction: Database, accountId: string): Pr
     .delete()
     .returning<{ id: string; email: string }[]>(['id', 'email']);
   await transaction('mails')
-    .where({ account_id: accountId })
-    .orWhere((mails) =>
-      mails.whereNull('account_id').whereIn(
-        'address',
-        deleted.map(({ email }) => email),
-      ),
-    )
+    .whereRaw('account_id = :accountId OR (account_id IS NULL AND address = ANY (:addresses))', {
+      accountId,
+      addresses: deleted.map(({ email }) => email),
+    })
     .delete();
   return deleted.map(({ id }) => id);
 }
