@@ -1172,8 +1172,7 @@ export const english = (product: string) => ({
     wrongName: 'This is not the name of the account.',
     submit: 'Close this account for ever',
     signInFirst: (minutes: number) =>
-      `You sign in with a provider. Sign in again to confirm, and close the account within ${minutes} minutes.`,
-    signInAgain: 'Sign in again',
+      `You sign in with a provider. To confirm, sign out, sign in again, and close the account within ${minutes} minutes.`,
     refusals: {
       owes: 'The account owes money for a payment that was returned. Pay the debt first, then close the account.',
       suspended: 'The account is suspended. Write to the operator of this gateway, who must reopen the account first.',

@@ -1134,8 +1134,7 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
     typeHint: (name) => `请输入 ${name}`,
     wrongName: '这不是此账户的名称。',
     submit: '永久关闭此账户',
-    signInFirst: (minutes) => `您通过登录服务登录。请重新登录以确认，并在 ${minutes} 分钟内关闭账户。`,
-    signInAgain: '重新登录',
+    signInFirst: (minutes) => `您通过登录服务登录。如需确认，请退出并重新登录，然后在 ${minutes} 分钟内关闭账户。`,
     refusals: {
       owes: '此账户因退回的付款而欠款。请先付清欠款，再关闭账户。',
       suspended: '此账户已暂停。请联系网关的运营者，由其先恢复账户。',

@@ -77,6 +77,7 @@ const ACCESS = `
     get      /accounts/{account_id}/billing/statements/{month}/export
     get      /accounts/{account_id}/billing/ledger/export
   members who may own:
+    get+post /accounts/{account_id}/close
     get+post /accounts/{account_id}/members
     post     /accounts/{account_id}/members/withdraw
     get      /accounts/{account_id}/members/{user_id}

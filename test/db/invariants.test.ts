@@ -292,6 +292,13 @@ describe('the rules of the database', () => {
       ({ other }) => update('accounts', other, { id: newId('account') }),
       ({ other }) => update('accounts', other, { created_at: new Date(0) }),
     );
+    refuses('a closed account that is not suspended', 'accounts_closed_are_suspended', ({ other }) =>
+      update('accounts', other, { closed_at: new Date() }),
+    );
+    refuses('a closed account that is open again', 'accounts_stay_closed', async ({ other }) => {
+      await update('accounts', other, { closed_at: new Date(), suspended_at: new Date() });
+      await update('accounts', other, { closed_at: null });
+    });
     refuses('removal, because the ledger refers to the account', 'accounts_are_kept', ({ other }) =>
       database('accounts').where({ id: other.id }).delete(),
     );

@@ -1,7 +1,7 @@
 /** The page on which an owner closes the account for ever. */
 import { closeAccount, closingRefusalOf } from '../../../services/people/close-account.ts';
 import { existingAccount } from '../../../services/people/existing-account.ts';
-import { closeSession, isRecentSignIn, RECENT_MINUTES } from '../../../services/people/sessions.ts';
+import { isRecentSignIn, RECENT_MINUTES } from '../../../services/people/sessions.ts';
 import type { ApiServices } from '../../../api/services.ts';
 import { FormError } from '../../form-problem.ts';
 import { Card, Facts, Field, Form, RoundedMoney } from '../../html/components.tsx';
@@ -11,21 +11,7 @@ import { CurrentPassword } from '../profile/second-factor.tsx';
 
 const page = member.page('/accounts/{account_id}/close', 'own', showClosing);
 
-export const closeAccountPages = [
-  page,
-  page.form('', 'own', close, showClosed),
-  page.form(
-    '/sign-in',
-    'own',
-    ({ session }, { database }) => closeSession(database, session),
-    // A browser without a session returns to the page after its sign-in.
-    (visit) => ({ kind: 'redirect', path: pathOf(visit), session: 'end' }),
-  ),
-];
-
-function pathOf({ account: { accountId } }: MemberVisit): string {
-  return `/accounts/${accountId}/close`;
-}
+export const closeAccountPages = [page, page.form('', 'own', close, showClosed)];
 
 async function close(visit: MemberVisit, services: ApiServices): Promise<{ readonly isUserDeleted: boolean }> {
   const { account, user, form, texts } = visit;
@@ -80,11 +66,11 @@ async function showClosing(visit: MemberVisit, services: ApiServices): Promise<P
       {refusal !== null ? (
         <p>{messages.refusals[refusal]}</p>
       ) : needsSignIn(visit, services) ? (
-        <Form action={`/console${pathOf(visit)}/sign-in`} submit={messages.signInAgain}>
+        <Form action="/console/sign-out" submit={visit.texts.navigation.signOut}>
           <p>{messages.signInFirst(RECENT_MINUTES)}</p>
         </Form>
       ) : (
-        <Form action={`/console${pathOf(visit)}`} submit={messages.submit} look="danger">
+        <Form action={visit.path} submit={messages.submit} look="danger">
           <Field
             name="name"
             label={messages.typeName}

@@ -171,6 +171,8 @@ describe('closeAccount', () => {
     await returnPayment(database, `payment:pi_${accountId}`, { refunded: parseUsd(5) });
     expect(await closeAccount(database, owing)).to.equal('owes');
     expect((await reloadAccount(database, { id: accountId })).closedAt).to.equal(null);
+    await adjust(database, { accountId, amount: parseUsd(5), author: 'ada', reason: 'paid by bank transfer' });
+    expect(await closeAccount(database, owing)).to.deep.equal({ isUserDeleted: true });
   });
 
   it('happens once when two owners close at the same time', async () => {
