@@ -5,6 +5,7 @@
 import type { WebSocket, WebSocketServer } from 'ws';
 import { badRequest, ServiceError } from '../domain/errors.ts';
 import { REALTIME } from '../domain/policy.ts';
+import type { Peer } from '../services/realtime/peer.ts';
 import { asksForUpgrade, takeUpgrade, type Upgrade } from './http-server.ts';
 import type { Context } from './state.ts';
 import { UnfinishedMessages } from './unfinished-messages.ts';
@@ -27,7 +28,7 @@ export function assertUpgrade({ req }: Context): void {
 export async function acceptSocket(
   context: Context,
   server: WebSocketServer,
-): Promise<{ readonly socket: WebSocket; readonly upgrade: Upgrade }> {
+): Promise<{ readonly peer: Peer; readonly upgrade: Upgrade }> {
   const upgrade = takeUpgrade(context.req, context.res);
   if (upgrade === null) throw badRequest('The client closed the connection.');
   context.respond = false;
@@ -36,6 +37,5 @@ export async function acceptSocket(
     connection.once('close', () => reject(badRequest('The client closed the connection.')));
     server.handleUpgrade(context.req, connection, head, resolve);
   });
-  unfinished.add(socket, connection);
-  return { socket, upgrade };
+  return { peer: unfinished.add(socket, connection), upgrade };
 }

@@ -4,7 +4,6 @@
  */
 import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request as httpRequest } from 'node:http';
 import { text as readText } from 'node:stream/consumers';
-import type { WebSocket } from 'ws';
 import { badRequest, ServiceError, toServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
@@ -25,7 +24,7 @@ import {
 import { inputItemsOf } from '../text/responses/stored.ts';
 import { parseServerSentEvents, type ServerSentEvent } from '../text/sse.ts';
 import { arrayOf } from '../text/upstream-errors.ts';
-import { Peer } from '../services/realtime/peer.ts';
+import type { Peer } from '../services/realtime/peer.ts';
 import type { Upgrade } from './http-server.ts';
 import { connectLocally } from './local-connection.ts';
 
@@ -61,8 +60,8 @@ export class ResponseSocket {
   #request: ClientRequest | null = null;
   #resolveEnded: () => void = () => undefined;
 
-  constructor(socket: WebSocket, headers: IncomingHttpHeaders, upgrade: Upgrade, memory: ConversationMemory) {
-    this.#peer = new Peer(socket);
+  constructor(peer: Peer, headers: IncomingHttpHeaders, upgrade: Upgrade, memory: ConversationMemory) {
+    this.#peer = peer;
     this.#headers = Object.fromEntries(Object.entries(headers).filter(([name]) => !OWN_HEADERS.test(name)));
     this.#upgrade = upgrade;
     this.#memory = memory;

@@ -37,8 +37,8 @@ export function createResponseSockets(): ResponseSockets {
       if (all >= ofProcess || (counts.get(id) ?? 0) >= ofAccount) throw tooMany();
       count(id, 1);
       try {
-        const { socket, upgrade } = await acceptSocket(context, server);
-        const connection = new ResponseSocket(socket, context.req.headers, upgrade, memory);
+        const { peer, upgrade } = await acceptSocket(context, server);
+        const connection = new ResponseSocket(peer, context.req.headers, upgrade, memory);
         connection.start();
         void connection.ended.then(() => count(id, -1));
       } catch (error) {

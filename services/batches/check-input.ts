@@ -1,5 +1,4 @@
 /** Checks the input file of a batch while it arrives: contract 4.5. */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { bufferOf } from '../../domain/body-bytes.ts';
 import { badRequest } from '../../domain/errors.ts';
 import { BATCHES } from '../../domain/policy.ts';
@@ -43,9 +42,8 @@ export function checkBatchInput(
   async function* body(): AsyncGenerator<Uint8Array> {
     try {
       for await (const bytes of source) {
-        // Pieces that have arrived would otherwise be read without a pause.
-        await nextTurn();
-        for (const line of splitter.push(bufferOf(bytes))) await check(line);
+        // One piece a turn, of all bodies: each may end a line, which is copied as a whole.
+        for (const line of await runInTurn(() => [...splitter.push(bufferOf(bytes))])) await check(line);
         hold(splitter.heldBytes);
         if (splitter.heldBytes > maxLineBytes) throw lineTooLong(splitter.number, maxLineBytes);
         yield bytes;

@@ -1,9 +1,9 @@
 /** Turns the body of `POST /v1/messages/batches` into the input file of a batch, while it arrives. */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { bufferOf } from '../../domain/body-bytes.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import { BATCHES } from '../../domain/policy.ts';
+import { runInTurn } from '../../text/json/steps.ts';
 import { writeJsonLine } from '../../text/json/write.ts';
 import { assertCustomId, parseBounded, tooLong } from './batch-line.ts';
 import type { CheckedInput, InputLimits } from './check-input.ts';
@@ -42,14 +42,13 @@ export function readMessageRequests(
   async function* body(): AsyncGenerator<Uint8Array> {
     try {
       for await (const bytes of source) {
-        // Pieces that have arrived would otherwise be read without a pause.
-        await nextTurn();
-        for (const request of splitter.push(bufferOf(bytes))) yield* await toLine(request);
+        // One piece a turn, of all bodies: each may end a request, which is copied as a whole.
+        for (const request of await runInTurn(() => [...splitter.push(bufferOf(bytes))])) yield* await toLine(request);
         hold(splitter.requestBytes + splitter.restBytes);
         if (splitter.requestBytes > maxLineBytes) throw requestTooLong(lines.count, maxLineBytes);
         if (splitter.restBytes > MAX_REST_BYTES) throw badRequest(NOT_JSON);
       }
-      await assertRest(splitter.end(), lines.count);
+      await assertRest(await runInTurn(() => splitter.end()), lines.count);
     } finally {
       hold(0);
     }

@@ -1,5 +1,4 @@
 /** Opens a realtime session: the checks of its model and money, its upstream, and the upgrade of its client. */
-import type { WebSocket } from 'ws';
 import { type Catalogue, hasFormat, type TextModel, type TextRoute } from '../../catalogue/types.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import type { TextHold, UncountedRequest } from '../../db/text-money/billing.ts';
@@ -10,6 +9,7 @@ import type { UpstreamSocket } from '../../providers/text/socket.ts';
 import { withPrices } from '../money/customer-prices.ts';
 import { findModel } from '../text/choose-model.ts';
 import type { TextServices } from '../text/services.ts';
+import type { Peer } from './peer.ts';
 import type { Places } from './places.ts';
 import type { ResponseBounds } from './responses.ts';
 import type { FoundSecret, SecretStore } from './secrets.ts';
@@ -30,7 +30,7 @@ export interface OpeningRequest {
 
 export interface SessionRequest extends OpeningRequest {
   /** Accepts the upgrade. @throws ServiceError if the client left */
-  readonly accept: () => Promise<WebSocket>;
+  readonly accept: () => Promise<Peer>;
 }
 
 export interface OpeningServices {
@@ -104,7 +104,7 @@ export function openingOf({ requestId, caller }: Pick<OpeningRequest, 'requestId
 export async function acceptFor(
   { socket }: Pick<UpstreamSocket<TextRoute>, 'socket'>,
   accept: SessionRequest['accept'],
-): Promise<WebSocket> {
+): Promise<Peer> {
   try {
     return await accept();
   } catch (error) {

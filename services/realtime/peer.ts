@@ -1,6 +1,6 @@
 /** One end of a session: handles its messages one after the other, and bounds what waits to be sent to it. */
 import { WebSocket } from 'ws';
-import { LARGE_BYTES, takeTurn } from './large-messages.ts';
+import { handleInTurn, LARGE_BYTES } from './large-messages.ts';
 
 /** While more than this waits for a peer, the other peer is not read. */
 const HIGH_WATER_BYTES = 1024 * 1024;
@@ -114,7 +114,7 @@ export class Peer {
     this.#isBusy = true;
     try {
       for (let message = this.#queue.shift(); message !== undefined; message = this.#queue.shift()) {
-        const handled = message.length < LARGE_BYTES ? handle(message) : takeTurn(message, handle);
+        const handled = message.length < LARGE_BYTES ? handle(message) : handleInTurn(message, handle);
         if (handled === undefined) continue;
         this.pause(this.#queue);
         try {

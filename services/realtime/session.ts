@@ -3,7 +3,6 @@
  * upstream speak without Genway. Its session only follows the upstream's events, and has no client.
  */
 import type { Logger } from 'pino';
-import type { WebSocket } from 'ws';
 import type { TextModel, TextRoute } from '../../catalogue/types.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import { badRequest, ServiceError, toServiceError } from '../../domain/errors.ts';
@@ -45,7 +44,7 @@ export interface SessionParts {
   caller: Caller;
   readonly model: TextModel;
   /** Null for a call. */
-  readonly client: WebSocket | null;
+  readonly client: Peer | null;
   readonly upstream: UpstreamSocket<TextRoute>;
   /** Settings of the client secret, which the session starts with; null for none. */
   readonly settings: JsonObject | null;
@@ -115,7 +114,7 @@ export class Session {
     const first = reserve?.first ?? null;
     this.#responses = new Responses({ provider, format, model: name }, hold ?? holdNothing, first);
     this.#transcriptions = new Transcriptions(parts.transcription, { provider, format });
-    this.#client = client && new Peer(client);
+    this.#client = client;
     this.#upstream = new Peer(upstream.socket);
     this.ended = new Promise((resolve) => {
       this.#resolveEnded = resolve;

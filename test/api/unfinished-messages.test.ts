@@ -13,13 +13,19 @@ describe('UnfinishedMessages', () => {
   const server = new WebSocketServer({ noServer: true });
   const unfinished = new UnfinishedMessages(100 * KIB);
   let received = 0;
+  /** The turn of the event loop in which each message of more than 1 MB was whole. */
+  const turnsOfLarge: number[] = [];
+  let turn = 0;
   const connections: Socket[] = [];
   before(async () => {
     http.on('upgrade', (request, socket: Socket, head) => {
       server.handleUpgrade(request, socket, head, (client) => {
         connections.push(socket);
         unfinished.add(client, socket);
-        client.on('message', () => (received += 1));
+        client.on('message', ({ length }: Buffer) => {
+          received += 1;
+          if (length > 1024 * KIB) turnsOfLarge.push(turn);
+        });
       });
     });
     await once(http.listen(0, '127.0.0.1'), 'listening');
@@ -50,5 +56,20 @@ describe('UnfinishedMessages', () => {
     await eventually(() => large.connection.bytesRead > 80 * KIB);
     unfinished.enforce();
     expect(connections.filter(({ destroyed }) => destroyed)).to.deep.equal([large.connection]);
+  });
+
+  it('completes no two large messages in the same turn of the event loop', async () => {
+    const clients: WebSocket[] = [];
+    while (clients.length < 8) clients.push((await connect()).client);
+    let isCounting = true;
+    const count = (): void => {
+      turn += 1;
+      if (isCounting) setImmediate(count);
+    };
+    count();
+    for (const client of clients) for (const bytes of [6, 4]) client.send(Buffer.alloc(bytes * 1024 * KIB));
+    await eventually(() => turnsOfLarge.length === 2 * clients.length);
+    isCounting = false;
+    expect(new Set(turnsOfLarge).size).to.equal(2 * clients.length);
   });
 });

@@ -9,13 +9,24 @@ interface Work {
 }
 
 const underWay: Work[] = [];
+/** After a longer step, the next one waits for as long, so that several other requests are served in between. */
+const LONG_STEP_MS = 8;
 
 /** Does the work of all callers in turn, no more than one step per turn of the event loop. */
 export function runInSteps<Result>(steps: Steps<Result>): Promise<Result> {
+  return run(() => steps.next());
+}
+
+/** Does work that has no pause, such as copying a large body, in a turn of its own. */
+export function runInTurn<Result>(work: () => Result): Promise<Result> {
+  return run(() => ({ done: true, value: work() }));
+}
+
+function run<Result>(next: () => IteratorResult<void, Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
     const takeStep = (): boolean => {
       try {
-        const { done, value } = steps.next();
+        const { done, value } = next();
         if (done === true) resolve(value);
         return done === true;
       } catch (error) {
@@ -28,18 +39,13 @@ export function runInSteps<Result>(steps: Steps<Result>): Promise<Result> {
   });
 }
 
-/** Does work that has no pause, such as copying a large body, in a turn of its own. */
-export function runInTurn<Result>(work: () => Result): Promise<Result> {
-  return runInSteps(
-    (function* (): Steps<Result> {
-      yield;
-      return work();
-    })(),
-  );
-}
-
 function takeNextStep(): void {
-  const work = underWay.shift();
+  const startedAt = performance.now();
+  const work = underWay[0];
   if (work?.takeStep() === false) underWay.push(work);
-  if (underWay.length > 0) setImmediate(takeNextStep);
+  underWay.shift();
+  if (underWay.length === 0) return;
+  const tookMs = performance.now() - startedAt;
+  if (tookMs < LONG_STEP_MS) setImmediate(takeNextStep);
+  else setTimeout(takeNextStep, tookMs);
 }

@@ -148,7 +148,7 @@ export const realtimeEndpoints = endpoints('Realtime', {
       const opener = await checkOpener(context, 'websocket', services);
       assertUpgrade(context);
       const { realtime } = services.text;
-      const accept = async () => (await acceptSocket(context, socketServer)).socket;
+      const accept = async () => (await acceptSocket(context, socketServer)).peer;
       const request = { ...openingBy(opener, context, services), accept };
       if (callId !== undefined) return realtime.attach({ ...request, callId });
       await realtime.open({ ...request, model: modelOf(model, opener.secret?.model) });

@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Caller } from '../../../db/queries/api-keys.ts';
 import type { ResponseBounds } from '../../../services/realtime/responses.ts';
+import { Peer } from '../../../services/realtime/peer.ts';
 import { Session } from '../../../services/realtime/session.ts';
 import { createSimulator, type Simulator } from '../../../simulator/simulator.ts';
 import { CATALOGUE } from '../../support/catalogue.ts';
@@ -47,7 +48,7 @@ describe('A realtime session', () => {
         requestId: 'req_1',
         caller: {} as Caller,
         model,
-        client: socket,
+        client: new Peer(socket),
         upstream: { socket: upstream, start: () => undefined, route, failed: () => undefined },
         settings: null,
         expiresAtMs: Date.now() + 60_000,
