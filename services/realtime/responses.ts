@@ -30,6 +30,8 @@ interface RunningResponse {
   /** Whether the prompt is the whole conversation. */
   readonly readsConversation: boolean;
   firstByteAtMs: number | null;
+  /** Since when the speech of a call plays; null while none does. */
+  playsSinceMs: number | null;
   countedOutputTokens: number;
   /** The part of the count that is audio. */
   countedAudioTokens: number;
@@ -56,7 +58,8 @@ const TAG = 'genway_request';
 const EXPIRED = 'realtime_session_expired';
 const CHARACTERS_PER_TOKEN = 4;
 /** Vendors count a token for each 50 ms of speech that they generate, in PCM at 48,000 bytes a second. */
-const BASE64_CHARACTERS_PER_TOKEN = (48_000 * 0.05 * 4) / 3;
+const MS_PER_AUDIO_TOKEN = 50;
+const BASE64_CHARACTERS_PER_TOKEN = (48 * MS_PER_AUDIO_TOKEN * 4) / 3;
 
 export class Responses {
   readonly #upstream: NonNullable<TextOutcome['upstream']>;
@@ -164,15 +167,17 @@ export class Responses {
     }
   }
 
-  /** Counts output, in case the upstream reports none. */
+  /** Counts output, in case the upstream reports none. The speech of a call counts by the time for which it plays. */
   count({ type, response_id: id, delta }: JsonObject): void {
     const running = this.#running.get(stringOf(id));
-    if (running === undefined || typeof delta !== 'string') return;
+    if (running === undefined) return;
+    if (type === 'output_audio_buffer.started') running.playsSinceMs ??= performance.now();
+    if (type === 'output_audio_buffer.stopped' || type === 'output_audio_buffer.cleared') countPlayed(running);
+    if (typeof delta !== 'string') return;
     running.firstByteAtMs ??= performance.now();
-    const isAudio = type === 'response.output_audio.delta' || type === 'response.audio.delta';
-    const tokens = delta.length / (isAudio ? BASE64_CHARACTERS_PER_TOKEN : CHARACTERS_PER_TOKEN);
-    running.countedOutputTokens += tokens;
-    if (isAudio) running.countedAudioTokens += tokens;
+    if (type === 'response.output_audio.delta' || type === 'response.audio.delta') {
+      countAudio(running, delta.length / BASE64_CHARACTERS_PER_TOKEN);
+    } else running.countedOutputTokens += delta.length / CHARACTERS_PER_TOKEN;
   }
 
   /** Charges a response that ended. @returns null if the response is not known */
@@ -233,6 +238,7 @@ export class Responses {
     usage: JsonObject | null,
     errorCode: ErrorCode | null = null,
   ): void {
+    countPlayed(running);
     const { hold, startedAtMs, firstByteAtMs } = running;
     const consumption = {
       usage: usage && readUsage(usage),
@@ -260,6 +266,18 @@ export class Responses {
   }
 }
 
+/** Counts the speech that has played until now. */
+function countPlayed(running: RunningResponse): void {
+  if (running.playsSinceMs === null) return;
+  countAudio(running, (performance.now() - running.playsSinceMs) / MS_PER_AUDIO_TOKEN);
+  running.playsSinceMs = null;
+}
+
+function countAudio(running: RunningResponse, tokens: number): void {
+  running.countedOutputTokens += tokens;
+  running.countedAudioTokens += tokens;
+}
+
 /** Returns a response without the tag, for the client. */
 export function withoutTag(response: JsonObject): JsonObject {
   const { metadata } = response;
@@ -274,6 +292,6 @@ function toRunning({
   prompt,
   readsConversation,
 }: Omit<RequestedResponse, 'clientEventId'>): RunningResponse {
-  const counted = { firstByteAtMs: null, countedOutputTokens: 0, countedAudioTokens: 0 };
+  const counted = { firstByteAtMs: null, playsSinceMs: null, countedOutputTokens: 0, countedAudioTokens: 0 };
   return { hold, startedAtMs, prompt, readsConversation, ...counted };
 }

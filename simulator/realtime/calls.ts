@@ -29,7 +29,7 @@ export class SimulatedCalls {
     const status = wholeNumber(parseDirectives(model), 'status');
     if (status !== undefined) throw new Refusal(status, 'scripted', 'The simulator refused.');
     const id = newId('rtc_');
-    this.#sessions.set(id, new SimulatedSession(model, settings, this.#finished));
+    this.#sessions.set(id, new SimulatedSession(model, settings, this.#finished, true));
     return id;
   }
 

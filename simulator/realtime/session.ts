@@ -46,15 +46,18 @@ export class SimulatedSession {
   readonly #sockets = new Set<WebSocket>();
   readonly #model: string;
   readonly #finished: ReportFinished;
+  /** Whether the speech of responses goes over media, and not in events. */
+  readonly #isCall: boolean;
   readonly #items: Fields[] = [];
   readonly #voice = new VoiceActivity();
   #session: Fields;
   #active: ActiveResponse | null = null;
 
   /** @param settings the settings that the session starts with */
-  constructor(model: string, settings: Fields, finished: ReportFinished) {
+  constructor(model: string, settings: Fields, finished: ReportFinished, isCall = false) {
     this.#model = model;
     this.#finished = finished;
+    this.#isCall = isCall;
     this.#session = {
       type: 'realtime',
       object: 'realtime.session',
@@ -107,6 +110,10 @@ export class SimulatedSession {
 
   #sendText(text: string): void {
     for (const socket of this.#sockets) socket.send(text);
+  }
+
+  #sendPlayback(event: 'started' | 'stopped' | 'cleared', responseId: string): void {
+    if (this.#isCall) this.#send(`output_audio_buffer.${event}`, { response_id: responseId });
   }
 
   #refuse(message: string, code: string, eventId: unknown): void {
@@ -324,16 +331,18 @@ export class SimulatedSession {
       const at = { response_id: responseId, item_id: item.id, output_index: output.length, content_index: 0 };
       this.#send('response.output_item.added', { ...at, item: { ...item, status: 'in_progress', content: [] } });
       this.#send('response.content_part.added', { ...at, part: { type: spoken ? 'audio' : 'text' } });
+      if (spoken) this.#sendPlayback('started', responseId);
       for (const piece of text) {
         if (signal.aborted) break;
         if (!(await pace())) return null;
         if (spoken) {
           this.#send('response.output_audio_transcript.delta', { ...at, delta: piece });
-          this.#send('response.output_audio.delta', { ...at, delta: tone(AUDIO_MS_PER_PIECE) });
+          if (!this.#isCall) this.#send('response.output_audio.delta', { ...at, delta: tone(AUDIO_MS_PER_PIECE) });
         } else this.#send('response.output_text.delta', { ...at, delta: piece });
       }
       const whole = text.join('');
       if (spoken) {
+        this.#sendPlayback(signal.aborted ? 'cleared' : 'stopped', responseId);
         this.#send('response.output_audio.done', at);
         this.#send('response.output_audio_transcript.done', { ...at, transcript: whole });
       } else this.#send('response.output_text.done', { ...at, text: whole });

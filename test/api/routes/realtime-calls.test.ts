@@ -348,8 +348,8 @@ describe('Calls over WebRTC', () => {
     const caller = await app.createAccount({ fundedUsd: 10 });
     const left = await newCall(caller.apiKey);
     left.client.send(userMessage('[sim:chunk_ms=1000,say=one_two_three_four_five_six_seven_eight]'));
-    left.client.send({ type: 'response.create', response: TEXT });
-    await left.client.next('response.output_text.delta');
+    left.client.send({ type: 'response.create' });
+    await left.client.next('response.output_audio_transcript.delta');
     const [vendorId] = (await callsAtUpstream()).slice(-1);
     await call(`${app.simulatorUrl}/v1/realtime/calls/${vendorId}/hangup`, { method: 'POST', key: SIMULATOR_KEY });
     await endOf(left.id);
@@ -362,6 +362,10 @@ describe('Calls over WebRTC', () => {
     expect(Number(first?.charge)).to.be.above(0);
     // The estimate of a short prompt, and not the hold.
     expect(Number(first?.input_tokens)).to.be.below(5_000);
+    // contract 4.16:44
+    // The first word plays for a second, of 20 tokens.
+    expect(Number(first?.['audio_output_tokens'])).to.be.within(19, 1_000);
+    expect(Number(first?.['output_tokens'])).to.be.above(Number(first?.['audio_output_tokens']));
     expect(second).to.include({ outcome: 'failed', charge: '0' });
     expect(await callsAtUpstream()).not.to.include(vendorId);
   });
