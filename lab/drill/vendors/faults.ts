@@ -63,10 +63,10 @@ export function isEndless({ isEndless: endless = false }: VendorFault): boolean 
   return endless;
 }
 
-/** For kills inside a submission or a render: long enough for all vendors to receive a submission at the same time. */
+/** For kills inside a submission or a render: long enough for all vendors to receive one at the same time, and answered in time. */
 export const SLOW_ANSWER: Readonly<Record<'job' | 'files', VendorFault>> = {
-  job: { name: 'killed in a submission', directive: 'submit_ms=10000,render_ms=12000', endings: () => SUCCEEDED },
-  files: { name: 'killed in a render', directive: 'render_ms=10000', endings: () => SUCCEEDED },
+  job: { name: 'killed in a submission', directive: 'submit_ms=13000,render_ms=15000', endings: () => SUCCEEDED },
+  files: { name: 'killed in a render', directive: 'render_ms=13000', endings: () => SUCCEEDED },
 };
 
 function only(code: string): VendorFault['endings'] {

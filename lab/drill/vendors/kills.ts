@@ -30,7 +30,7 @@ const ROUNDS_PER_LINE = 5;
 /** A killed worker has to restart. */
 const BEGUN_WITHIN_MS = 60_000;
 /** With the wait that follows, shorter than the vendors take to answer. */
-const HANDED_OVER_WITHIN_MS = 4_000;
+const HANDED_OVER_WITHIN_MS = 9_000;
 const PAUSE_MS = 50;
 const LONGEST_WAIT_MS = 1_000;
 
