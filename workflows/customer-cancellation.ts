@@ -1,5 +1,5 @@
 /** A customer's request to cancel a task, which succeeds only where the provider surely renders nothing for it. */
-import { CancellationScope, condition, defineUpdate, isCancellation, setHandler } from '@temporalio/workflow';
+import { CancellationScope, defineUpdate, isCancellation, setHandler } from '@temporalio/workflow';
 
 /** Whether the task ends as cancelled, or why it goes on. */
 export type CancelAnswer = { readonly isCancelled: true } | { readonly isCancelled: false; readonly reason: string };
@@ -21,17 +21,27 @@ export class CustomerCancellation {
   /** Why requests are refused at once; null while they may succeed. */
   #obstacle: string | null = null;
   #attempts = 0;
+  /** The scope of the step in progress. */
+  #scope: CancellationScope | null = null;
 
   constructor() {
     setHandler(cancelByCustomer, () => {
       const reason = this.#obstacle;
       if (reason !== null) return Promise.resolve({ isCancelled: false, reason });
-      return new Promise<CancelAnswer>((resolve) => void this.#waiting.push(resolve));
+      return new Promise<CancelAnswer>((resolve) => {
+        this.#waiting.push(resolve);
+        this.stopStep();
+      });
     });
   }
 
   get isRequested(): boolean {
     return this.#waiting.length > 0;
+  }
+
+  /** Cancels the step in progress. */
+  stopStep(): void {
+    this.#scope?.cancel();
   }
 
   /** Answers all requests that wait. */
@@ -59,26 +69,15 @@ export class CustomerCancellation {
   async runUnlessCancelled<Result>(step: () => Promise<Result>, settle: () => Promise<string | null>): Promise<Result> {
     for (;;) {
       const scope = new CancellationScope();
-      const running = scope.run(step);
-      const isDone = running.then(
-        () => true,
-        () => true,
-      );
-      // An operator's cancellation ends the step, which may take the time that it needs.
-      const isAsked = condition(() => this.isRequested).then(
-        () => false,
-        () => isDone,
-      );
-      const isFirst = await Promise.race([isDone, isAsked]);
-      if (isFirst) return running;
-      scope.cancel();
-      const result = await running.then(
-        (value) => ({ value }),
-        (error: unknown) => {
-          if (isCancellation(error)) return null;
-          throw error;
-        },
-      );
+      this.#scope = scope;
+      if (this.isRequested) scope.cancel();
+      let result: { readonly value: Result } | null = null;
+      try {
+        result = { value: await scope.run(step) };
+        if (!this.isRequested) return result.value;
+      } catch (error) {
+        if (!this.isRequested || !isCancellation(error)) throw error;
+      }
       const reason = await settle();
       if (reason === null) throw new CancelledByCustomerError();
       this.#attempts += 1;

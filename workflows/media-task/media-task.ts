@@ -18,15 +18,7 @@ import {
   timedOut,
   toEnding,
 } from './endings.ts';
-import {
-  awaitResult,
-  cancelJob,
-  recheckAfterDeadline,
-  type Run,
-  storeResult,
-  submit,
-  withdrawJob,
-} from './rendering.ts';
+import { awaitResult, cancelJob, recheckAfterDeadline, type Run, storeResult, submit } from './rendering.ts';
 import { confirmReservation, settleOrRefund } from './steps.ts';
 
 export { jobEnded } from './rendering.ts';
@@ -57,10 +49,17 @@ export async function mediaTask({ taskId, deadlineAt, price }: MediaTaskInput): 
   if (reservation.isFinal) return endAgain(taskId, reservation, cancellation);
 
   const run = { taskId, price, deadlineMs: Date.parse(deadlineAt), route: { steps: reservation.steps }, cancellation };
-  const ending = await produce(run)
-    .catch((error: unknown) => recheckAfterDeadline(run, error))
-    .catch(toEnding);
+  const ending = await findEnding(run);
   return CancellationScope.nonCancellable(() => end(run, reservationId, ending));
+}
+
+/** Produces the files, or finds out why there are none. */
+async function findEnding(run: Run): Promise<Ending> {
+  try {
+    return await produce(run);
+  } catch (error) {
+    return recheckAfterDeadline(run, error).catch(toEnding);
+  }
 }
 
 /** Dispatches the job, awaits its result and stores it, on one route after the other until one has led to files. */
@@ -70,10 +69,7 @@ async function produce(run: Run): Promise<Ending> {
     const submitted = await submit(run);
     if (typeof submitted === 'string') {
       route.jobId = submitted;
-      const { endedAt } = await cancellation.runUnlessCancelled(
-        () => awaitResult(run, submitted),
-        () => withdrawJob(run),
-      );
+      const { endedAt } = await awaitResult(run, submitted);
       if (isLate(endedAt, deadlineMs)) throw timedOut();
       cancellation.refuse(TASK_MESSAGES.rendered);
       return { status: 'succeeded', output: await storeResult(taskId, submitted, route.steps) };

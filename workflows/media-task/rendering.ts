@@ -1,14 +1,6 @@
 /** The part of a task at its provider: submitting the job, waiting for it, storing its files, stopping it. */
-import {
-  CancellationScope,
-  condition,
-  defineSignal,
-  isCancellation,
-  setCurrentDetails,
-  setHandler,
-  sleep,
-} from '@temporalio/workflow';
-import type { RenderedJob, RouteSteps } from '../../activities/media-task/media-task.ts';
+import { defineSignal, isCancellation, setCurrentDetails, setHandler, sleep } from '@temporalio/workflow';
+import type { NextRoute, RenderedJob, RouteSteps } from '../../activities/media-task/media-task.ts';
 import { STORE_UNAVAILABLE_PAUSE_MS } from '../../domain/step-limits.ts';
 import type { GeneratedMedia } from '../../domain/task.ts';
 import { TASK_MESSAGES } from '../../domain/task-messages.ts';
@@ -66,47 +58,46 @@ export async function submit(run: Run) {
   }
 }
 
-async function attemptSubmission(taskId: string, steps: RouteSteps, scheduleToCloseTimeout: number) {
+function attemptSubmission(
+  taskId: string,
+  steps: RouteSteps,
+  scheduleToCloseTimeout: number,
+): Promise<string | NextRoute | readonly GeneratedMedia[]> {
   const name = steps.answers === 'files' ? 'render' : 'dispatch';
   return step(name, steps, { scheduleToCloseTimeout })(taskId);
 }
 
 /** One long activity. When the provider announces the end, a new one asks for the result immediately. */
-export async function awaitResult({ taskId, deadlineMs, route }: Run, jobId: string): Promise<RenderedJob> {
+export async function awaitResult(run: Run, jobId: string): Promise<RenderedJob> {
+  const { taskId, deadlineMs, route, cancellation } = run;
   let announced = false;
   setHandler(jobEnded, () => {
     announced = true;
+    cancellation.stopStep();
   });
-  setCurrentDetails(
-    `Waiting for job ${jobId} until ${new Date(deadlineMs).toISOString()} at the latest. ` +
-      'The heartbeat of the pending activity shows what the provider last reported.',
-  );
-  for (let attempt = 1; ; attempt += 1) {
+  const attempt = () => {
+    setCurrentDetails(
+      `Waiting for job ${jobId} until ${new Date(deadlineMs).toISOString()} at the latest. ` +
+        'The heartbeat of the pending activity shows what the provider last reported.',
+    );
     // The end may have been announced before this activity started.
     const isAnnounced = announced;
     announced = false;
-    const awaitJob = step('awaitResult', route.steps, {
+    return step('awaitResult', route.steps, {
       scheduleToCloseTimeout: timeLeftMs(deadlineMs),
-      ...(attempt > 1 && { summary: 'Ask again: the provider has announced the end' }),
-    });
-    const scope = new CancellationScope();
-    const ended = scope.run(() => awaitJob(taskId, jobId, isAnnounced));
-    const rendered = await Promise.race([ended, condition(() => announced).then(() => null)]);
-    if (rendered) return rendered;
-    scope.cancel();
-    const renderedAnyway = await ended.catch((error: unknown) => {
-      if (isCancellation(error)) return null;
-      throw error;
-    });
-    if (renderedAnyway) return renderedAnyway;
+      ...(isAnnounced && { summary: 'Ask for the result: the provider has announced the end' }),
+    })(taskId, jobId, isAnnounced);
+  };
+  for (;;) {
+    try {
+      return await cancellation.runUnlessCancelled(attempt, () => withdrawJob(run));
+    } catch (error) {
+      if (!announced || !isCancellation(error)) throw error;
+    }
   }
 }
 
-export async function storeResult(
-  taskId: string,
-  jobId: string,
-  queue: ProviderQueue,
-): Promise<readonly GeneratedMedia[]> {
+export function storeResult(taskId: string, jobId: string, queue: ProviderQueue): Promise<readonly GeneratedMedia[]> {
   setCurrentDetails(
     `The provider has finished job ${jobId}. Storing and checking the result. ` +
       'If this keeps failing, the pending activity shows its last failure.',
@@ -137,7 +128,7 @@ export async function recheckAfterDeadline(
 }
 
 /** @returns null if the provider surely renders nothing; otherwise the reason, for the customer */
-export async function withdrawJob({ taskId, route: { steps } }: Run): Promise<string | null> {
+export function withdrawJob({ taskId, route: { steps } }: Run): Promise<string | null> {
   setCurrentDetails('The customer cancels the task. Making sure that the provider renders nothing.');
   return step(
     'withdrawJob',

@@ -88,7 +88,7 @@ export function confirmReservation(taskId: string, price: string) {
 }
 
 /** Ends the task with its money, by its ending. */
-export async function settleOrRefund(taskId: string, price: string, ending: Ending): Promise<Resolution> {
+export function settleOrRefund(taskId: string, price: string, ending: Ending): Promise<Resolution> {
   if (ending.status === 'succeeded') {
     setCurrentDetails(`Charging ${price}.`);
     return settle.executeWithOptions({ summary: `Charge ${price}` }, [taskId, ending.output]);
