@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { findFreePort } from '../bin/stack/ports.ts';
 import { waitUntil } from '../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from './support/eventually.ts';
 import { verifySignature } from '../domain/webhook-signature.ts';
 import { announcePaymentEvent } from './support/payments.ts';
 import { call, startTestStack, type TestStack } from './support/stack.ts';
@@ -70,7 +71,7 @@ for (const [where, aheadMs] of [
           expect(row.status).to.equal('succeeded');
           return row;
         },
-        { timeoutMs: 45_000 },
+        { timeoutMs: PATIENCE_MS },
       );
       const request = await waitUntil(
         async () => {
@@ -78,7 +79,7 @@ for (const [where, aheadMs] of [
           expect(row).to.not.equal(undefined);
           return row;
         },
-        { timeoutMs: 10_000 },
+        { timeoutMs: PATIENCE_MS },
       );
       const about = TEN_MINUTES_MS / 2;
       expect(task.created_at.getTime()).to.be.closeTo(Date.now(), about);

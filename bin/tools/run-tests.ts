@@ -33,7 +33,7 @@ const RUN_LIMIT_S = 75 * 60;
 /** Longer than any test or hook may take. */
 const SILENCE_LIMIT_S = 12 * 60;
 const CHECKS_PER_LIMIT = 20;
-const CPU_SAMPLES_MS = 1_000;
+const CPU_SAMPLES_MS = 2_000;
 const RUN_OPTION = /^--(all|unit|limit-s|silence-s)(?:=(.+))?$/;
 const TEST_FOLDER = 'test';
 const SLOW_TEST = '.slow.test.ts';

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../support/eventually.ts';
 import { PARTITIONED_TABLES } from '../../db/partitions.ts';
 import { useTestApp } from '../support/app.ts';
 import { call } from '../support/stack.ts';
@@ -28,7 +29,7 @@ describe('a month whose tables are missing', () => {
       async () => {
         expect((await call(`${app.baseUrl}/readyz`)).status).to.equal(200);
       },
-      { timeoutMs: 30_000 },
+      { timeoutMs: PATIENCE_MS },
     );
   });
 });

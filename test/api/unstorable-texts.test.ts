@@ -60,12 +60,17 @@ function sampleOf({ schema, examples }: { readonly schema: object; readonly exam
   return Object(example).value ?? exampleOf({ ...schema, components: document.components });
 }
 
-/** A body for each place of a text. Without `--all`, places take turns with the texts, because each request costs time. */
+/**
+ * A body for each place of a text. Without `--all`, places take turns with the texts, and each field gets two of the four
+ * kinds of values, because each request costs time.
+ */
 function bodiesOf(sample: unknown, schema: unknown): unknown[] {
   const bodies = UNSTORABLE.map((text) => [...changed(sample, text), ...added(sample, schema, text)]);
   if (runsAll) return bodies.flat();
-  const turnOf = (place: number): number => (place + Math.floor(place / KINDS_OF_VALUES)) % UNSTORABLE.length;
-  return (bodies[0] ?? []).map((_, place) => bodies[turnOf(place)]?.[place]);
+  const count = bodies[0]?.length ?? 0;
+  return Array.from({ length: count }, (_, place) => place)
+    .filter((place) => (place + Math.floor(place / KINDS_OF_VALUES)) % 2 === 0)
+    .map((place) => bodies[Math.floor(place / 2) % UNSTORABLE.length]?.[place]);
 }
 
 /** The body with the text in place of each text in it. */

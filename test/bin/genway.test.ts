@@ -32,7 +32,6 @@ describe('the genway command', () => {
     const { status } = await call(`${app.baseUrl}/admin/v1/accounts`, { key: app.adminToken, body: { name } });
     expect(status).to.equal(201);
     for (const words of [
-      ['accounts', 'list', 'Evil'],
       ['--json', 'accounts', 'list', 'Evil'],
       ['config', 'check', 'no\u001b[2Jfile.yaml'],
     ]) {

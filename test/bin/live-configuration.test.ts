@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../support/eventually.ts';
 import { findRefusal } from '../../db/queries/configurations.ts';
 import { connectGenway, type Genway } from '../support/genway.ts';
 import { call, useTestStack } from '../support/stack.ts';
@@ -14,8 +15,9 @@ const DOUBLED = "prices: { input: '0.196', output: '0.392', cached_input: '0.019
 /** 1,000 input and 50 output tokens. */
 const CHARGE = { first: 107_800_000n, doubled: 215_600_000n };
 const WITH_IMAGE = { model: 'vidtwo-1.1', images: ['https://example.com/x.png'] };
-const CLIENTS = 4;
-const WAIT: { readonly timeoutMs: number; readonly pauseMs?: number } = { timeoutMs: 60_000, pauseMs: 50 };
+/** One for each address. */
+const CLIENTS = 2;
+const WAIT: { readonly timeoutMs: number; readonly pauseMs?: number } = { timeoutMs: PATIENCE_MS, pauseMs: 50 };
 
 interface Usage {
   readonly catalogue_version: string;
@@ -69,7 +71,7 @@ text:
           body: {
             model: MODEL,
             max_tokens: 100,
-            messages: [{ role: 'user', content: '[sim:prompt=1000,tokens=50,delay_ms=40]' }],
+            messages: [{ role: 'user', content: '[sim:prompt=1000,tokens=50,delay_ms=100]' }],
           },
         });
         statuses.add(status);

@@ -10,7 +10,7 @@ import { recover, type RecoveryOptions, withRecovery } from '../../bin/recover.t
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { loadRecoveryConfig } from '../../config.ts';
 import { copyDatabase } from '../support/database.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, PATIENCE_MS } from '../support/eventually.ts';
 import { finishAsFailed } from '../support/factories.ts';
 import { reconcile } from '../support/reconciliations.ts';
 import { createTestNamespace } from '../support/services.ts';
@@ -159,7 +159,7 @@ describe('recovery', () => {
         const states = await Promise.all([pending.id, unheard.id].map(delivered));
         if (states.join() !== 'delivered,delivered') throw new Error(states.join());
       },
-      { timeoutMs: 90_000 },
+      { timeoutMs: PATIENCE_MS },
     );
     expect(await simulatorJobs(stack, terminated.id)).to.have.length(1);
     expect(await transfersOf(stack, charged.id)).to.deep.equal(['reservation', 'settlement']);

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { recover, type RecoveryOptions } from '../../bin/recover.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../support/eventually.ts';
 import { claimBatchesToStart } from '../../db/queries/batch-runs.ts';
 import { markWorkflowsStarted } from '../../db/queries/tasks.ts';
 import { newId } from '../../domain/ids.ts';
@@ -56,7 +57,7 @@ describe('the recovery after a database or Temporal has lost its latest state', 
     const stateOf = async (id: string) => (await temporal.client.workflow.getHandle(id).describe()).status.name;
     // Temporal lists a workflow a moment after its start.
     await waitUntil(async () => expect(await recovered({ isDryRun: true })).to.include(stranger), {
-      timeoutMs: 60_000,
+      timeoutMs: PATIENCE_MS,
     });
     expect((await database('tasks').where({ id: lost.id }).first()).workflow_started_at).to.be.instanceOf(Date);
 

@@ -7,7 +7,7 @@ import { startNode } from '../../bin/stack/node-process.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { startTcpBalancer, type TcpProxy } from '../../lab/stack/tcp-proxy.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, PATIENCE_MS } from '../support/eventually.ts';
 import { testPrograms } from '../support/services.ts';
 import { useTestStack } from '../support/stack.ts';
 
@@ -95,7 +95,7 @@ describe('a rolling restart of two processes behind one address', () => {
       process.kill(child.pid, 'SIGTERM');
       expect(await child.exited).to.equal(0);
       await start(port);
-      await waitUntil(async () => expect(ready.size).to.equal(2), { timeoutMs: 60_000 });
+      await waitUntil(async () => expect(ready.size).to.equal(2), { timeoutMs: PATIENCE_MS });
     }
     isDone = true;
     const outcomes = (await asking).flat();

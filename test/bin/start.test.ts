@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../support/eventually.ts';
 import { loadFiles } from '../../bin/parts/operator-files.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import { childEnvironment, loadFilesConfig } from '../../config.ts';
@@ -141,7 +142,7 @@ describe('a process', () => {
     try {
       await stack.text.start();
       await waitUntil(async () => expect((await call(`${stack.textBaseUrl}/readyz`)).status).to.equal(200), {
-        timeoutMs: 30_000,
+        timeoutMs: PATIENCE_MS,
       });
       const { textModels, videoModels, imageModels } = loadCatalogue();
       const models = textModels.size + videoModels.size + imageModels.size;

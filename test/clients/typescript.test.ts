@@ -35,7 +35,7 @@ describe('clients/typescript', () => {
   });
 
   describe('against a whole Genway', () => {
-    const stack = useTestStack({ processes: ['api'] });
+    const stack = useTestStack();
     let apiKey = '';
     const client = (options: genway.ClientOptions = {}) =>
       new Genway({ apiKey, baseUrl: stack.baseUrl, textBaseUrl: stack.textBaseUrl, ...options });
@@ -121,7 +121,7 @@ describe('clients/typescript', () => {
         pollMs: 100,
         onProgress: ({ status }) => seen.push(status),
       });
-      await stack.api.kill();
+      await stack.api.stop();
       await stack.api.start();
       expect((await waiting).output?.media[0]?.mime_type).to.equal('image/png');
       expect(seen.at(-1)).to.equal('succeeded');

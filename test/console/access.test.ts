@@ -237,13 +237,11 @@ describe('access to the pages of the console', () => {
   it("is refused for forms without the session's token, and changes nothing", async () => {
     const before = await rowsOfCustomer();
     for (const { path, who } of FORMS) {
-      const senders = [...visitors].filter(([name]) => ['everybody', 'users', name].some((one) => who.includes(one)));
-      expect(senders).not.to.deep.equal([]);
-      for (const [, visitor] of senders) {
-        for (const form_token of ['', 'guess']) {
-          const sent = await visitor.send(addressOf(path), { form_token }, { 'x-form-token': form_token });
-          expect(sent.status, path).to.equal(403);
-        }
+      const [, sender] =
+        [...visitors].find(([name]) => ['everybody', 'users', name].some((one) => who.includes(one))) ?? [];
+      for (const form_token of ['', 'guess']) {
+        const sent = await sender?.send(addressOf(path), { form_token }, { 'x-form-token': form_token });
+        expect(sent?.status, path).to.equal(403);
       }
     }
     expect(await rowsOfCustomer()).to.deep.equal(before);

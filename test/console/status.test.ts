@@ -7,6 +7,7 @@ import { createCallRecorder } from '../../db/call-recorder.ts';
 import { WEBHOOK_CHECKS } from '../../db/queries/availability.ts';
 import { startWebhookChecks } from '../../services/webhooks/webhook-checks.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../support/eventually.ts';
 import { baseUrlsAt } from '../../providers/text/settings.ts';
 import type { TestApp } from '../support/app.ts';
 import { describeInBrowser } from '../support/browser.ts';
@@ -128,7 +129,7 @@ describe('the public status', () => {
         expect(row?.requests).to.be.at.least(2);
         expect(row?.failures).to.equal(0);
       },
-      { timeoutMs: 30_000 },
+      { timeoutMs: PATIENCE_MS },
     );
     await checks.stop();
     await calls.stop();

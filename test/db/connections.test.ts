@@ -3,7 +3,7 @@ import { retryOnLostConnection, isConnectionLost, isUnavailable, SilentConnectio
 import { createDatabase, type Database } from '../../db/database.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { useTestDatabase } from '../support/database.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, PATIENCE_MS } from '../support/eventually.ts';
 import { rejectionOf } from '../support/rejection.ts';
 import { startTcpProxy, type TcpProxy } from '../../lab/stack/tcp-proxy.ts';
 
@@ -93,7 +93,7 @@ describe('a pool of connections', () => {
         );
         expect(rows).to.have.length(1);
       },
-      { timeoutMs: 5_000 },
+      { timeoutMs: PATIENCE_MS },
     );
     await proxy.close();
     const error = await failed;

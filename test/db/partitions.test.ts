@@ -185,10 +185,7 @@ describe('the partitions of months', () => {
 
   it('are created for the coming months by every api process, without a migration', async () => {
     const coming = nameOf(middleOf(-3));
-    for (const table of ['transfers', 'tasks', 'text_requests']) {
-      await database.raw(`ALTER TABLE ${table} DETACH PARTITION ${table}_${coming.replace('-', '_')}`);
-      await database.schema.dropTable(`${table}_${coming.replace('-', '_')}`);
-    }
+    expect(await months()).not.to.include(coming);
     const relay = startRelay({
       database,
       starter: NO_STARTER,

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../support/eventually.ts';
 import { copyDatabase } from '../support/database.ts';
 import { field, runGenway } from '../support/genway.ts';
 import { call, type StackProcess, startTestStack, type TestStack } from '../support/stack.ts';
@@ -22,7 +23,7 @@ const DEARER = "prices: { input: '0.196', output: '0.392', cached_input: '0.0196
 const CLIENTS = 2;
 /** The lines of an export to show: its columns, and the first rows of this day. */
 const EXPORTED_LINES = 3;
-const WAIT = { timeoutMs: 60_000, pauseMs: 100 };
+const WAIT = { timeoutMs: PATIENCE_MS, pauseMs: 100 };
 
 const upstreamsFile = (address: string, key: string): string => `media:
   - { name: simulator, protocol: http-jobs, base_url: ${address}, api_key: ${key} }

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../support/eventually.ts';
 import { formatUsd, parseUsd, type PicoUsd } from '../../domain/money.ts';
 import { parseMonth } from '../../domain/month.ts';
 import { sumTransfersUntil } from '../support/factories.ts';
@@ -17,7 +18,7 @@ import { call, startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, type TaskBody, taskWhenFinal } from '../support/tasks.ts';
 
 const SECRET = 'whsec_of_a_month';
-const WAIT = { timeoutMs: 30_000, pauseMs: 200 };
+const WAIT = { timeoutMs: PATIENCE_MS, pauseMs: 200 };
 /** 5 seconds of vidone-3.0, and their price. */
 const [PRICE, COST] = [parseUsd('0.45'), parseUsd('0.25')];
 /** USD for a token of textc-M3, with a tenth less. */

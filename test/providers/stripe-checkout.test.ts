@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { startProcess, type RunningProcess } from '../../bin/stack/child-process.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../support/eventually.ts';
 import { PAYMENT_METHODS } from '../../catalogue/site-money.ts';
 import { parseUsd } from '../../domain/money.ts';
 import { CardRefusedError, CheckoutUnavailableError } from '../../providers/checkout.ts';
@@ -40,7 +41,7 @@ describeWithGo(`a page of Stripe to pay on${hasGo() ? '' : ` (${WITHOUT_GO})`}`,
       output: () => undefined,
     });
     apiUrl = `http://127.0.0.1:${port}`;
-    await waitUntil(() => fetch(apiUrl), { timeoutMs: 30_000 });
+    await waitUntil(() => fetch(apiUrl), { timeoutMs: PATIENCE_MS });
   });
   after(() => stripe.stop(5_000));
 

@@ -1,6 +1,7 @@
 /** Chromium on this machine, as a user of the console has it: with a screen, a keyboard and a list of errors. */
 import { existsSync } from 'node:fs';
 import { type Browser, chromium, type Page } from 'playwright-core';
+import { PATIENCE_MS } from './eventually.ts';
 
 /** The headless shell draws a page with half of the processor time. */
 const PLACES = [
@@ -103,6 +104,7 @@ async function openTab(browser: Browser, baseURL: string, screen: Partial<Screen
     javaScriptEnabled: hasScript,
     reducedMotion: 'reduce',
   });
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   const complaints: string[] = [];
   let loads: Promise<number>[] = [];

@@ -5,9 +5,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from './eventually.ts';
 import { CONNECT_TIMEOUT_MS, type ConnectionLimits, SERVING_LIMITS } from '../../db/connections.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
 import { migrate } from '../../db/migrate.ts';
+import { PARTITIONED_TABLES } from '../../db/partitions.ts';
 import { testDatabaseUrl } from './services.ts';
 import { useStarted } from './started.ts';
 
@@ -29,7 +31,7 @@ export async function whenOneWaitsForLock(database: Database): Promise<void> {
       const { length } = await waiting.clone();
       if (length !== 1) throw new Error(`${length} statements wait for a lock, and not one`);
     },
-    { timeoutMs: 30_000, pauseMs: 5 },
+    { timeoutMs: PATIENCE_MS, pauseMs: 5 },
   );
 }
 
@@ -112,6 +114,20 @@ export async function copyDatabase(database: Database, url: string): Promise<Dat
   };
 }
 
+/** Leaves the last, the current and the next month: fewer partitions make every copy and every plan cheaper. */
+const DROP_LATER_MONTHS = /* sql */ `
+  DO $$ DECLARE later record;
+  BEGIN
+    FOR later IN
+      SELECT inhparent::regclass AS parent, inhrelid::regclass AS partition FROM pg_inherits
+      WHERE inhparent = ANY ('{${PARTITIONED_TABLES.join()}}'::regclass[])
+        AND right(inhrelid::regclass::text, 7) > to_char(now() AT TIME ZONE 'UTC' + interval '1 month', 'YYYY_MM')
+    LOOP
+      EXECUTE format('ALTER TABLE %s DETACH PARTITION %s', later.parent, later.partition);
+      EXECUTE format('DROP TABLE %s', later.partition);
+    END LOOP;
+  END $$`;
+
 /** Makes the template once for each state of the migrations, also when several test processes ask at the same time. */
 async function ensureTemplate(serverUrl: string): Promise<string> {
   const name = `genway_template_${await migrationsDigest()}`;
@@ -123,6 +139,7 @@ async function ensureTemplate(serverUrl: string): Promise<string> {
     await client.query(`DROP DATABASE IF EXISTS ${unfinished} WITH (FORCE)`);
     await client.query(`CREATE DATABASE ${unfinished}`);
     await migrate(databaseUrl(serverUrl, unfinished));
+    await administer(databaseUrl(serverUrl, unfinished), (made) => made.query(DROP_LATER_MONTHS));
     await client.query(`ALTER DATABASE ${unfinished} RENAME TO ${name}`);
   });
   return name;

@@ -1,6 +1,6 @@
 /** How the time of some work grows with its size, on a busy machine. */
 
-const RUNS = 3;
+const RUNS = 2;
 const ATTEMPTS = 6;
 const SMALLEST = 500;
 const LARGEST = 32_000;

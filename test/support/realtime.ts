@@ -1,5 +1,6 @@
 /** A client of realtime sessions, over a real WebSocket. */
 import { type ClientOptions, WebSocket } from 'ws';
+import { PATIENCE_MS } from './eventually.ts';
 import type { ErrorBody } from './app.ts';
 
 export type RealtimeEvent = Readonly<Record<string, unknown>> & { readonly type: string };
@@ -22,8 +23,6 @@ export interface OpenOptions extends Pick<ClientOptions, 'headers' | 'origin'> {
   readonly bearer?: string;
   readonly protocols?: readonly string[];
 }
-
-const EVENT_TIMEOUT_MS = 10_000;
 
 /** The refusal of a session, before the upgrade. */
 export class RefusedSession extends Error {
@@ -74,7 +73,7 @@ export async function openRealtime(url: string, options: OpenOptions = {}): Prom
     });
   });
   const next: TestSession['next'] = async (type) => {
-    const deadline = performance.now() + EVENT_TIMEOUT_MS;
+    const deadline = performance.now() + PATIENCE_MS;
     for (;;) {
       const found = events.find((event) => event.type === type && !returned.has(event));
       if (found !== undefined) {

@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders, RequestListener, ServerResponse } from 'node:
 import { createServer as createHttpsServer } from 'node:https';
 import { text as readText } from 'node:stream/consumers';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from './eventually.ts';
 import { listenLocally, type LocalServer, serveLocally } from '../../lab/stack/local-server.ts';
 import { useStarted } from './started.ts';
 
@@ -41,8 +42,6 @@ export interface RecordingReceiver {
   close(): Promise<void>;
 }
 
-const WAIT_MS = 30_000;
-
 /** @param answer called with the number of the request, from 1, when the whole request has arrived */
 export async function startRecordingReceiver(
   answer: (response: ServerResponse, number: number) => unknown,
@@ -63,7 +62,7 @@ export async function startRecordingReceiver(
         async () => {
           if (requests.length < count) throw new Error(`${requests.length} of ${count} requests have arrived`);
         },
-        { timeoutMs: WAIT_MS },
+        { timeoutMs: PATIENCE_MS },
       ),
   };
 }

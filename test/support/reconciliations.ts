@@ -1,5 +1,6 @@
 /** Reconciliations of a stack, as operators request them. */
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from './eventually.ts';
 import { call, type TestStack } from './stack.ts';
 
 export interface ReportBody {
@@ -8,8 +9,6 @@ export interface ReportBody {
   readonly requested_by: string;
   readonly findings: readonly { readonly check: string; readonly subject: string; readonly detail: string }[];
 }
-
-const TIMEOUT_MS = 60_000;
 
 /** Runs a reconciliation. @returns its report, once it has ended */
 export async function reconcile(stack: TestStack): Promise<ReportBody> {
@@ -29,6 +28,6 @@ export async function reportWhenEnded({ baseUrl, adminToken }: TestStack, id: st
       if (body.data.status === 'running') throw new Error('the reconciliation is still running');
       return body.data;
     },
-    { timeoutMs: TIMEOUT_MS, pauseMs: 200 },
+    { timeoutMs: PATIENCE_MS, pauseMs: 200 },
   );
 }

@@ -1,5 +1,6 @@
 /** Media tasks as a client sees them. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { PATIENCE_MS } from './eventually.ts';
 import { expect } from 'chai';
 import { call, type TestStack } from './stack.ts';
 
@@ -19,7 +20,6 @@ export interface TaskBody {
 }
 
 const POLL_MS = 100;
-const TIMEOUT_MS = 170_000;
 
 /** Creates a task of the cheapest video model. @throws Error when it is refused */
 export async function createTask(stack: TestStack, key: string, prompt: string): Promise<TaskBody> {
@@ -47,7 +47,7 @@ async function pollUntil(
   taskId: string,
   isReached: (task: TaskBody) => boolean,
 ): Promise<TaskBody> {
-  const deadline = Date.now() + TIMEOUT_MS;
+  const deadline = Date.now() + PATIENCE_MS;
   for (;;) {
     const { body } = await call<{ data: TaskBody }>(`${stack.baseUrl}/v1/tasks/${taskId}`, { key });
     if (isReached(body.data)) return body.data;

@@ -1,5 +1,6 @@
 /** Webhook endpoints and deliveries as a client sees them, and receivers that record their requests. */
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from './eventually.ts';
 import { call, type TestStack } from './stack.ts';
 
 export interface EndpointBody {
@@ -25,8 +26,6 @@ export interface DeliveryBody {
   }[];
   readonly next_attempt_at: number | null;
 }
-
-const WAIT_MS = 30_000;
 
 /** The webhook calls of one account. */
 export function createWebhookClient({ baseUrl }: Pick<TestStack, 'baseUrl'>, key: string) {
@@ -66,7 +65,7 @@ export function createWebhookClient({ baseUrl }: Pick<TestStack, 'baseUrl'>, key
           if (!isWished(latest)) throw new Error(`the delivery is still ${JSON.stringify(latest)}`);
           return latest;
         },
-        { timeoutMs: WAIT_MS },
+        { timeoutMs: PATIENCE_MS },
       ),
   };
 }

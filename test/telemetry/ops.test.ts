@@ -8,6 +8,7 @@ import { TASK_QUEUES } from '../../domain/task-queues.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, taskWhenFinal } from '../support/tasks.ts';
+import { PATIENCE_MS } from '../support/eventually.ts';
 
 interface Rule {
   readonly alert: string;
@@ -16,7 +17,6 @@ interface Rule {
 }
 
 const root = join(import.meta.dirname, '../..');
-const WAIT_MS = 30_000;
 
 function read(file: string): string {
   return readFileSync(join(root, file), 'utf8');
@@ -87,7 +87,7 @@ describe('the monitoring of Genway', () => {
         const known = new Set([...scraped.matchAll(/^# TYPE (\w+) /gm)].map(([, name = '']) => name));
         expect([...named].filter((name) => !known.has(name))).to.deep.equal([]);
       },
-      { timeoutMs: WAIT_MS },
+      { timeoutMs: PATIENCE_MS },
     );
     await unknown.terminate();
   });
@@ -115,7 +115,7 @@ describe('the monitoring of Genway', () => {
         expect(await scrape(workerUrl)).to.include(
           'genway_tasks_ended_total{model="vidone-3.0",outcome="succeeded"} 1',
         ),
-      { timeoutMs: WAIT_MS },
+      { timeoutMs: PATIENCE_MS },
     );
   });
 

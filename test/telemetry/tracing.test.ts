@@ -8,9 +8,9 @@ import { NO_TRACING } from '../../telemetry/tracing.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, taskWhenFinal } from '../support/tasks.ts';
 import { type CollectedSpan, startTraceCollector, type TraceCollector } from '../support/trace-collector.ts';
+import { PATIENCE_MS } from '../support/eventually.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const WAIT_MS = 30_000;
 const CLIENT_TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const CLIENT_SPAN = '00f067aa0ba902b7';
 const SECRET_WORDS = 'the-prompt-that-nobody-may-read';
@@ -44,7 +44,7 @@ describe('telemetry/tracing', () => {
         found = collector.spans.find(matches);
         if (!found) throw new Error(`no span yet: ${what}`);
       },
-      { timeoutMs: WAIT_MS },
+      { timeoutMs: PATIENCE_MS },
     );
     if (!found) throw new Error(`no span: ${what}`);
     return found;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import OpenAI, { toFile } from 'openai';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../support/eventually.ts';
 import { pauseByOperator } from '../../db/queries/batch-actions.ts';
 import { useTestFolder } from '../support/started.ts';
 import { useTestStack } from '../support/stack.ts';
@@ -57,7 +58,7 @@ describe('a batch over the batch API of a vendor', () => {
         if (!FINAL.includes(batch.status)) throw new Error(`the batch is ${JSON.stringify(batch)}`);
         return batch;
       },
-      { timeoutMs: 120_000 },
+      { timeoutMs: PATIENCE_MS },
     );
   }
 
@@ -76,7 +77,7 @@ describe('a batch over the batch API of a vendor', () => {
         if (jobs.length === 0) throw new Error('the vendor has no job');
         return jobs;
       },
-      { timeoutMs: 60_000 },
+      { timeoutMs: PATIENCE_MS },
     );
   }
 
@@ -132,7 +133,7 @@ describe('a batch over the batch API of a vendor', () => {
         const { request_counts: counts } = await client.batches.retrieve(batch.id);
         expect(counts).to.deep.equal({ total: 2, completed: 2, failed: 0 });
       },
-      { timeoutMs: 60_000 },
+      { timeoutMs: PATIENCE_MS },
     );
     await checkCharges(batch, 2);
   });

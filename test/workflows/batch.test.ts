@@ -5,6 +5,7 @@ import { liftOperatorPause, pauseByOperator } from '../../db/queries/batch-actio
 import { newId } from '../../domain/ids.ts';
 import { BATCHES } from '../../domain/policy.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../support/eventually.ts';
 import { call, useTestStack } from '../support/stack.ts';
 import type { TestCaller } from '../support/factories.ts';
 
@@ -71,7 +72,7 @@ describe('a batch', () => {
         if (!isMet(batch)) throw new Error(`the batch is ${JSON.stringify(batch)}`);
         return batch;
       },
-      { timeoutMs: 60_000 },
+      { timeoutMs: PATIENCE_MS },
     );
   }
 
@@ -248,7 +249,7 @@ describe('a batch', () => {
         const [activity] = waiting.raw.pendingActivities ?? [];
         expect(activity?.activityType?.name).to.equal('awaitFunds');
       },
-      { timeoutMs: 60_000 },
+      { timeoutMs: PATIENCE_MS },
     );
     await database.transaction(async (transaction) => {
       await transaction('batch_contents').where('id', 'like', `${created.id}/%`).delete();

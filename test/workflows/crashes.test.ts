@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { findTemporalServer, startTemporalServer, type TemporalServer } from '../../bin/stack/temporal-server.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../support/eventually.ts';
 import { loadStackConfig } from '../../config.ts';
 import { createDatabase } from '../../db/database.ts';
 import { testDatabaseUrl } from '../support/services.ts';
@@ -92,7 +93,7 @@ describe('crashes', () => {
           const [step] = pendingActivities ?? [];
           if ((step?.attempt ?? 0) < 5) throw new Error('it has not been tried five times yet');
         },
-        { timeoutMs: 60_000, pauseMs: 200 },
+        { timeoutMs: PATIENCE_MS, pauseMs: 200 },
       );
     });
     expect((await taskWhenFinal(stack, apiKey, created.id)).status).to.equal('succeeded');

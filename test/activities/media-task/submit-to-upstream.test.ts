@@ -33,7 +33,7 @@ import { createLocalStorage } from '../../../storage/local.ts';
 import { watchStorage, type WatchedStorage } from '../../../storage/watched.ts';
 import { createMetrics, type Metrics } from '../../../telemetry/metrics.ts';
 import { NO_TRACING } from '../../../telemetry/tracing.ts';
-import { eventually } from '../../support/eventually.ts';
+import { eventually, PATIENCE_MS } from '../../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import {
   createFundedKey,
@@ -48,7 +48,7 @@ import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.
 import { useTestFolder } from '../../support/started.ts';
 import { createTestNamespace, testTemporalAddress, testWorkflowBundle } from '../../support/services.ts';
 
-const PATIENCE_MS = 600;
+const PROVIDER_PATIENCE_MS = 600;
 const SIZE = { width: 1024, height: 640 };
 /** The cost of every render. */
 const COST = { amount: '7', unit: 'tokens' };
@@ -144,7 +144,7 @@ describe('a submission', () => {
         listed.add(upstream);
         const firstAtMs = callsAtMs[call]?.[0] ?? 0;
         if (!lateLists.has(upstream)) return answer(200, { jobs: mine });
-        if (performance.now() - firstAtMs < PATIENCE_MS) return answer(503, {});
+        if (performance.now() - firstAtMs < PROVIDER_PATIENCE_MS) return answer(503, {});
         lateLists.delete(upstream);
         return answer(200, { jobs: [] });
       }
@@ -204,7 +204,7 @@ describe('a submission', () => {
       isLimited: () => false,
       storage,
       readInputs: async () => new Map(),
-      providerPatienceMs: PATIENCE_MS,
+      providerPatienceMs: PROVIDER_PATIENCE_MS,
       metrics,
       calls: { record: () => {} },
       clock: MACHINE_CLOCK,
@@ -291,7 +291,7 @@ describe('a submission', () => {
       await openTaskSubmission(database, task, { provider: name });
       await finishAsFailed(database, task);
       const over = run(task);
-      await waitUntil(async () => expect([...listed]).to.include(name), { timeoutMs: 10_000 });
+      await waitUntil(async () => expect([...listed]).to.include(name), { timeoutMs: PATIENCE_MS });
       const job = { id: randomUUID(), upstream: name, taskId: task.id, sent: {} };
       rendered.push(job);
       await over;

@@ -10,10 +10,9 @@ import { FORM_HEADERS, formOf } from '../../support/forms.ts';
 import { call } from '../../support/stack.ts';
 import { casesOf } from '../../support/properties.ts';
 import { parseUrl } from '../../../domain/parse-url.ts';
+import { PATIENCE_MS } from '../../support/eventually.ts';
 
 const RUNS = { numRuns: casesOf(100) };
-/** A limit that no request may exceed. */
-const TIMEOUT_MS = 10_000;
 
 const FIELDS = [
   'model',
@@ -204,7 +203,7 @@ describe('hostile client input', () => {
       method,
       headers: { 'content-type': 'application/json', ...sent, authorization: `Bearer ${caller.apiKey}` },
       ...(content !== undefined && method !== 'GET' && { body: content }),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: AbortSignal.timeout(PATIENCE_MS),
     });
     const answer = await response.text();
     expect(response.status, `${method} ${path}: ${answer}\n${app.logged().slice(-2000)}`).to.be.below(500);
@@ -362,7 +361,7 @@ describe('hostile client input', () => {
     ],
   ] as const) {
     it(`does not crash the service as a request ${what}`, async () => {
-      const socket = connect(Number(new URL(app.baseUrl).port), '127.0.0.1').setTimeout(TIMEOUT_MS, () =>
+      const socket = connect(Number(new URL(app.baseUrl).port), '127.0.0.1').setTimeout(PATIENCE_MS, () =>
         socket.destroy(new Error('no answer')),
       );
       socket.write(request, 'latin1');

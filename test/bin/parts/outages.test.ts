@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { pino } from 'pino';
 import { collapseRepeatedErrors } from '../../../bin/parts/outages.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../../support/eventually.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 
 const AWAY = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:5432'), { code: 'ECONNREFUSED' });
@@ -24,7 +25,7 @@ describe('the log of a process while the database is unavailable', () => {
     log.error({ err: new ServiceError('processing_unavailable', 'Wait.', { cause: AWAY }) }, 'text request failed');
     expect(lines).to.have.length(1);
     expect(lines[0]).to.include({ msg: 'request failed', request_id: 'req_1', outage: 'database' });
-    await waitUntil(async () => expect(lines).to.have.length(2), { timeoutMs: 20_000, pauseMs: 5 });
+    await waitUntil(async () => expect(lines).to.have.length(2), { timeoutMs: PATIENCE_MS, pauseMs: 5 });
     expect(lines[1]).to.include({ msg: 'the database was unreachable', outage: 'database' });
     expect(lines[1]).to.deep.include({
       failures: { 'request failed': 101, 'activity failed': 1, 'text request failed': 1 },
@@ -36,7 +37,7 @@ describe('the log of a process while the database is unavailable', () => {
   it('reports the outage again at intervals', async () => {
     const { log, lines } = open({ overAfterMs: 60_000, reportEveryMs: 20 });
     log.error({ err: AWAY }, 'request failed');
-    await waitUntil(async () => expect(lines).to.have.length.above(1), { timeoutMs: 20_000, pauseMs: 5 });
+    await waitUntil(async () => expect(lines).to.have.length.above(1), { timeoutMs: PATIENCE_MS, pauseMs: 5 });
     expect(lines[1]).to.include({ msg: 'the database is still unreachable' });
   });
 

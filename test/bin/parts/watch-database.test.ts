@@ -6,6 +6,7 @@ import { expect } from 'chai';
 import { pino } from 'pino';
 import { watchDatabase } from '../../../bin/parts/watch-database.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../../support/eventually.ts';
 import { createDatabaseClock } from '../../../db/database-clock.ts';
 import { startTcpProxy } from '../../../lab/stack/tcp-proxy.ts';
 import { useTestDatabase } from '../../support/database.ts';
@@ -40,7 +41,7 @@ describe('the watch over the database', () => {
       async () => {
         if (givenUp === 0 && (looks < 10 || performance.now() - startedAt < 500)) throw new Error('too few looks');
       },
-      { timeoutMs: 30_000 },
+      { timeoutMs: PATIENCE_MS },
     );
     watching.stop();
     return { log, givenUp };

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { runCommand, startProcess, type ChildProcessOptions } from '../../../bin/stack/child-process.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../../support/eventually.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 import { useTestFolder } from '../../support/started.ts';
 
@@ -49,7 +50,7 @@ describe('a child process', () => {
       lines.push(line),
     );
     const child = await startProcess(deaf);
-    await waitUntil(async () => expect(lines).to.include('deaf'), { timeoutMs: 20_000 });
+    await waitUntil(async () => expect(lines).to.include('deaf'), { timeoutMs: PATIENCE_MS });
     await child.stop(10);
     expect(await child.exited).to.equal('SIGKILL');
   });

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { supervise, type Running } from '../../../bin/stack/supervise.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../../support/eventually.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 
 /** A process that ends when the test ends it. */
@@ -41,7 +42,7 @@ describe('supervision', () => {
     const { options, started, pids, reports } = createStage();
     const supervised = await supervise(options);
     started[0]?.end('SIGKILL');
-    await waitUntil(async () => expect(started).to.have.length(2), { timeoutMs: 20_000 });
+    await waitUntil(async () => expect(started).to.have.length(2), { timeoutMs: PATIENCE_MS });
     expect(reports).to.deep.equal(['puppet ended unexpectedly (SIGKILL); restarting it in 250 ms']);
     await supervised.stop();
     expect(pids).to.deep.equal(started.map(({ pid }) => pid));
@@ -51,9 +52,9 @@ describe('supervision', () => {
     const { options, started, reports } = createStage();
     const supervised = await supervise(options);
     started[0]?.end('1');
-    await waitUntil(async () => expect(started).to.have.length(2), { timeoutMs: 20_000 });
+    await waitUntil(async () => expect(started).to.have.length(2), { timeoutMs: PATIENCE_MS });
     started[1]?.end('1');
-    await waitUntil(async () => expect(reports).to.have.length(2), { timeoutMs: 20_000 });
+    await waitUntil(async () => expect(reports).to.have.length(2), { timeoutMs: PATIENCE_MS });
     expect(reports[1]).to.contain('in 500 ms');
     await supervised.stop();
   });
@@ -69,7 +70,7 @@ describe('supervision', () => {
       },
     });
     started[0]?.end('1');
-    await waitUntil(async () => expect(started).to.have.length(2), { timeoutMs: 20_000 });
+    await waitUntil(async () => expect(started).to.have.length(2), { timeoutMs: PATIENCE_MS });
     expect(reports).to.include('puppet did not start: no memory');
     await supervised.stop();
   });
@@ -86,7 +87,7 @@ describe('supervision', () => {
     const { options, started, reports } = createStage();
     const supervised = await supervise(options);
     started[0]?.end('1');
-    await waitUntil(async () => expect(reports).to.have.length(1), { timeoutMs: 20_000 });
+    await waitUntil(async () => expect(reports).to.have.length(1), { timeoutMs: PATIENCE_MS });
     await supervised.stop();
     expect(started).to.have.length(1);
   });

@@ -31,7 +31,7 @@ import {
 } from '../../../db/text-money/ledger.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { startTcpProxy, type TcpProxy } from '../../../lab/stack/tcp-proxy.ts';
-import { eventually } from '../../support/eventually.ts';
+import { eventually, PATIENCE_MS } from '../../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { createAccount, createKey, reloadAccount, startNextPeriod, type TestKey } from '../../support/factories.ts';
 import { currentMinute } from '../../support/one-minute.ts';
@@ -127,7 +127,7 @@ describe('allowances', () => {
         const { rows } = await database.raw('SELECT extract(second FROM now()) < 50 AS lasts');
         expect(rows[0].lasts).to.equal(true);
       },
-      { timeoutMs: 15_000 },
+      { timeoutMs: PATIENCE_MS },
     );
   }
 
@@ -162,7 +162,7 @@ describe('allowances', () => {
     it('gets unused money back within about two seconds', async () => {
       const key = await fundedKey(1);
       await serve(first(), newHold(key));
-      await waitUntil(async () => expect(await availableOf(key)).to.equal(USD - 600n), { timeoutMs: 30_000 });
+      await waitUntil(async () => expect(await availableOf(key)).to.equal(USD - 600n), { timeoutMs: PATIENCE_MS });
       expect(await allowancesOf(key)).to.deep.equal([]);
     });
 
@@ -619,10 +619,10 @@ describe('allowances', () => {
     });
     processes.push(failing);
     const refused = serve(failing, bad);
-    await waitUntil(async () => expect(sizes).to.have.length.above(0), { timeoutMs: 30_000 });
+    await waitUntil(async () => expect(sizes).to.have.length.above(0), { timeoutMs: PATIENCE_MS });
     const good = newHold(key);
     await serve(failing, good);
-    await waitUntil(async () => expect(sizes.length).to.be.above(1), { timeoutMs: 30_000 });
+    await waitUntil(async () => expect(sizes.length).to.be.above(1), { timeoutMs: PATIENCE_MS });
     isRefused = false;
     await refused;
     expect(sizes.every((size) => size === 1)).to.equal(true);
@@ -703,7 +703,7 @@ describe('allowances', () => {
         );
         await waitUntil(
           async () => expect(await database('text_allowances').where({ account_id: account.id })).to.deep.equal([]),
-          { timeoutMs: 30_000 },
+          { timeoutMs: PATIENCE_MS },
         );
         const { fundedAvailable, fundedReserved, signupAvailable } = await reloadAccount(database, account);
         const rows = await database('text_requests')

@@ -7,6 +7,7 @@ import { createTextBilling, type TextBillingService } from '../../../db/text-mon
 import { CATALOGUE } from '../../support/catalogue.ts';
 import { startTcpProxy, type TcpProxy } from '../../../lab/stack/tcp-proxy.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../../support/eventually.ts';
 import type { TextModel } from '../../../catalogue/types.ts';
 import type { Database } from '../../../db/database.ts';
 import { releaseDeadAllowances } from '../../../db/text-money/dead-processes.ts';
@@ -396,7 +397,7 @@ describe('billing of text', () => {
           expect(rows).to.have.length(1);
           return rows;
         },
-        { timeoutMs: 30_000 },
+        { timeoutMs: PATIENCE_MS },
       );
       [otherId] = added;
       await other.ping();
@@ -428,7 +429,7 @@ describe('billing of text', () => {
       const key = await fundedKey();
       proxy.swallowAnswers();
       const held = other.hold(await chargeOf(key));
-      await waitUntil(async () => expect(await allowancesOf(key)).to.have.length(1), { timeoutMs: 30_000 });
+      await waitUntil(async () => expect(await allowancesOf(key)).to.have.length(1), { timeoutMs: PATIENCE_MS });
       proxy.reset();
       await (await held).settle(ANSWERED);
       const [record, ...more] = await recordsOf(key);
@@ -446,7 +447,7 @@ describe('billing of text', () => {
         const hold = await other.hold(await chargeOf(key));
         proxy.swallowAnswers();
         const settled = hold.settle(ANSWERED);
-        await waitUntil(async () => expect(await recordsOf(key)).to.have.length(1), { timeoutMs: 30_000 });
+        await waitUntil(async () => expect(await recordsOf(key)).to.have.length(1), { timeoutMs: PATIENCE_MS });
         proxy.refuseNew();
         proxy.reset();
         await releaseAll(key.accountId);
@@ -467,7 +468,7 @@ describe('billing of text', () => {
       const uncounted = { limit: 5, counted: () => {}, count: async () => {} };
       proxy.swallowAnswers();
       const held = other.hold(await chargeOf(key, { uncounted }));
-      await waitUntil(async () => expect(await allowancesOf(key)).to.have.length(1), { timeoutMs: 30_000 });
+      await waitUntil(async () => expect(await allowancesOf(key)).to.have.length(1), { timeoutMs: PATIENCE_MS });
       proxy.reset();
       await (await held).settle(ANSWERED);
       expect(await database('request_windows').where({ api_key_id: key.id }).pluck('requests')).to.deep.equal(['1']);
@@ -488,7 +489,7 @@ describe('billing of text', () => {
           const { fundedAvailable } = await reloadAccount(database, { id: key.accountId });
           expect(fundedAvailable).to.equal(10n ** 12n);
         },
-        { timeoutMs: 20_000 },
+        { timeoutMs: PATIENCE_MS },
       );
       expect(await recordsOf(key)).to.deep.equal([]);
       await impatient.close();
@@ -510,7 +511,7 @@ describe('billing of text', () => {
     };
     for (let beats = 0; beats < 2; beats += 1) {
       const from = new Date();
-      await waitUntil(() => heard(from), { timeoutMs: 15_000 });
+      await waitUntil(() => heard(from), { timeoutMs: PATIENCE_MS });
     }
     expect(await left()).to.deep.equal([ledger.processId]);
     await waitUntil(
@@ -518,7 +519,7 @@ describe('billing of text', () => {
         await database('processes').whereNot({ id: ledger.processId }).update({ heard_since: longAgo });
         expect(await left()).to.deep.equal([]);
       },
-      { timeoutMs: 15_000, pauseMs: 500 },
+      { timeoutMs: PATIENCE_MS, pauseMs: 500 },
     );
   });
 
@@ -552,7 +553,7 @@ describe('billing of text', () => {
         released += (await releaseDeadAllowances(database, observer.processId, 0)).amount;
         expect(await database('text_allowances').where('account_id', accountId)).to.have.length(0);
       },
-      { timeoutMs: 15_000 },
+      { timeoutMs: PATIENCE_MS },
     );
     await observer.close();
     return released;
@@ -613,7 +614,7 @@ describe('billing of text', () => {
     const known = async (): Promise<number> => (await database('processes')).length;
     const before = await known();
     await other.ready();
-    await waitUntil(async () => expect(await known()).to.equal(before + 1), { timeoutMs: 30_000 });
+    await waitUntil(async () => expect(await known()).to.equal(before + 1), { timeoutMs: PATIENCE_MS });
     await other.close();
     expect(await known()).to.equal(before);
   });

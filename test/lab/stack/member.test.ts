@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { startProcess } from '../../../bin/stack/child-process.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../../support/eventually.ts';
 import type { Killable } from '../../../bin/stack/supervise.ts';
 import { startMember } from '../../../lab/stack/member.ts';
 
@@ -63,7 +64,7 @@ describe('a member of a stack', () => {
       async () => {
         if (processes.length < 2 || !member.isUp()) throw new Error('it is not back');
       },
-      { timeoutMs: 20_000 },
+      { timeoutMs: PATIENCE_MS },
     );
     expect(member.unexpectedEnds).to.have.length(1);
     expect(member.outages).to.deep.equal([]);

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../../support/eventually.ts';
 import { startTcpProxy, type TcpProxy } from '../../../lab/stack/tcp-proxy.ts';
 
 describe('the TCP proxy of drills', () => {
@@ -49,7 +50,7 @@ describe('the TCP proxy of drills', () => {
       async () => {
         expect(heard).to.include(words);
       },
-      { timeoutMs: 20_000, pauseMs: 5 },
+      { timeoutMs: PATIENCE_MS, pauseMs: 5 },
     );
   }
 

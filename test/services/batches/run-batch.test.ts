@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { Database } from '../../../db/database.ts';
 import { findCallersOfKeys } from '../../../db/queries/api-keys.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../../support/eventually.ts';
 import { cancelBatch, sumBatches } from '../../../db/queries/batches.ts';
 import { claimBatchLines } from '../../../db/queries/batch-lines.ts';
 import { liftOperatorPause, pauseByOperator, retryFailedLines } from '../../../db/queries/batch-actions.ts';
@@ -387,7 +388,7 @@ describe('the steps of a batch', () => {
         const [row] = await database('text_requests').where({ batch_id: created.id, outcome: 'failed' });
         expect(row.error_code).to.equal('internal_error');
       },
-      { timeoutMs: 10_000 },
+      { timeoutMs: PATIENCE_MS },
     );
   });
 

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../../support/eventually.ts';
 import { findCallersOfKeys } from '../../../db/queries/api-keys.ts';
 import { retryFailedLines } from '../../../db/queries/batch-actions.ts';
 import { findAnyBatch, pauseBatch } from '../../../db/queries/batch-runs.ts';
@@ -121,7 +122,7 @@ describe('the steps of a batch of media tasks', () => {
         if (running.length !== count) throw new Error(`${running.length} tasks run`);
         return running;
       },
-      { timeoutMs: 20_000 },
+      { timeoutMs: PATIENCE_MS },
     );
   }
 
@@ -325,7 +326,8 @@ describe('the steps of a batch of media tasks', () => {
       const step = run(batch, { ...services, tasks: { ...tasks, cancelTask } });
       const running = await whenRunning(batch, 2);
       await parts.database('batches').where({ id: batch.id }).update(end);
-      if (status === 'cancelled') await waitUntil(async () => expect(asked).to.have.length(2), { timeoutMs: 20_000 });
+      if (status === 'cancelled')
+        await waitUntil(async () => expect(asked).to.have.length(2), { timeoutMs: PATIENCE_MS });
       await renderWhile(batch, step);
       expect(await step).to.deep.equal({ kind: 'stopped' });
       expect(asked).to.have.members(status === 'cancelled' ? running.map(({ id }) => id) : []);
@@ -349,7 +351,7 @@ describe('the steps of a batch of media tasks', () => {
     const failFirst = async (): Promise<void> => {
       for (const task of await whenRunning(batch, 1)) await finishAsFailed(database, task);
       await waitUntil(async () => expect(await lineOf(1).first('status')).to.deep.equal({ status: 'failed' }), {
-        timeoutMs: 20_000,
+        timeoutMs: PATIENCE_MS,
       });
     };
     await failFirst();

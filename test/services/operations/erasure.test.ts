@@ -7,7 +7,7 @@ import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { CONTENT_COPIES, CONTENT_SWEEPS } from '../../../db/queries/content.ts';
 import type { Sweep } from '../../../db/sweeps.ts';
 import { recordCalls } from '../../../db/queries/upstream-calls.ts';
-import { eventually } from '../../support/eventually.ts';
+import { eventually, PATIENCE_MS } from '../../support/eventually.ts';
 import { fileSweepsOf, filesFolderOf } from '../../support/files.ts';
 import { uploadImage } from '../../support/uploads.ts';
 import { startRecordingReceiver } from '../../support/receiver.ts';
@@ -187,7 +187,7 @@ describe('the content of an account', () => {
     expect(await findMarker([])).to.deep.equal([]);
     // Temporal deletes histories in the background, half a minute later.
     const areGone = async () => expect(await findMarker(workflows)).to.deep.equal([]);
-    await waitUntil(areGone, { timeoutMs: 90_000, pauseMs: 500 });
+    await waitUntil(areGone, { timeoutMs: PATIENCE_MS, pauseMs: 500 });
     expect(await content(accountId)).to.include({ tasks_left: 0, uploads_left: 0 });
     expect(await books()).to.deep.equal(before);
     const [succeeded, failed] = await Promise.all(tasks.map(({ id }) => taskWhenFinal(stack, apiKey, id)));

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { startTcpProxy, type TcpProxy } from '../../../lab/stack/tcp-proxy.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../../support/eventually.ts';
 import { whenOneWaitsForLock } from '../../support/database.ts';
 import { useTestApp } from '../../support/app.ts';
 import type { TestCaller } from '../../support/factories.ts';
@@ -43,7 +44,7 @@ describe('a create call under an Idempotency-Key whose commit is not acknowledge
       proxy.swallowAnswers();
       return { answer: begun };
     });
-    await waitUntil(async () => expect(await tasks()).to.have.length(1), { timeoutMs: 20_000, pauseMs: 5 });
+    await waitUntil(async () => expect(await tasks()).to.have.length(1), { timeoutMs: PATIENCE_MS, pauseMs: 5 });
     return { answer };
   }
 

@@ -10,6 +10,7 @@ import { markWorkflowsStarted } from '../../../db/queries/tasks.ts';
 import { newId } from '../../../domain/ids.ts';
 import { ENDING_MEMO, type RecordedEnding, type Task } from '../../../domain/task.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../../support/eventually.ts';
 import { createMetrics } from '../../../telemetry/metrics.ts';
 import { useTestDatabase } from '../../support/database.ts';
 import { createFundedKey, createTaskRow, reloadTask, type TestKey } from '../../support/factories.ts';
@@ -114,7 +115,7 @@ describe('the repair of abandoned tasks', () => {
         expect(await stand(notBegun)).to.equal('failed: processing_timeout');
         expect(await database('tasks').where({ id: begun.id }).pluck('workflow_started_at')).to.not.deep.equal([null]);
       },
-      { timeoutMs: 30_000 },
+      { timeoutMs: PATIENCE_MS },
     );
     await relay.stop();
     expect(await stand(begun)).to.equal('queued');

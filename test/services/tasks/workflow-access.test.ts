@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { createWorkflowAccess, type WorkflowAccess } from '../../../services/tasks/workflow-access.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../../support/eventually.ts';
 import { newId } from '../../../domain/ids.ts';
 import { ENDING_MEMO, type RecordedEnding } from '../../../domain/task.ts';
 import { rejectionOf } from '../../support/rejection.ts';
@@ -64,7 +65,7 @@ describe('access to workflows', () => {
     await startWorkflow('recorded');
     // Temporal lists a run shortly after its start.
     await waitUntil(async () => expect(await access.readEnding('recorded')).to.deep.equal(RECORDED), {
-      timeoutMs: 30_000,
+      timeoutMs: PATIENCE_MS,
     });
     expect(await access.readEnding('missing')).to.equal(null);
   });

@@ -4,6 +4,7 @@
  */
 import { expect } from 'chai';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../../support/eventually.ts';
 import {
   array,
   assert,
@@ -85,7 +86,7 @@ describe('a text request', () => {
             expect(reloaded.fundedReserved).to.equal(0n);
             return reloaded;
           },
-          { timeoutMs: 30_000 },
+          { timeoutMs: PATIENCE_MS },
         );
         expect(fundedAvailable).to.equal(balance - (charged - absorbed));
         expect(absorbed <= tolerance, `${absorbed} absorbed`).to.equal(true);

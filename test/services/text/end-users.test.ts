@@ -1,6 +1,7 @@
 /** End users named in requests: their budgets, and their records. */
 import { expect } from 'chai';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../../support/eventually.ts';
 import { startOfPeriod } from '../../../domain/api-key.ts';
 import { endUserName } from '../../../domain/end-user.ts';
 import { END_USERS } from '../../../domain/policy.ts';
@@ -13,7 +14,7 @@ import type { TaskBody } from '../../support/tasks.ts';
 const MODEL = 'textg-6-sol';
 const MESSAGES = [{ role: 'user', content: 'Say exactly: hello there' }];
 /** A process learns of a new budget within three seconds. */
-const WAIT = { timeoutMs: 30_000, pauseMs: 50 };
+const WAIT = { timeoutMs: PATIENCE_MS, pauseMs: 50 };
 
 describe('end users', () => {
   const app = useTestApp({ simulatesText: true });

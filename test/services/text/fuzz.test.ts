@@ -4,8 +4,8 @@ import * as fc from 'fast-check';
 import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
 import { ASK, modelVia, useTestText } from '../../support/text.ts';
 import { casesOf } from '../../support/properties.ts';
+import { PATIENCE_MS } from '../../support/eventually.ts';
 
-const PATIENCE_MS = 10_000;
 const REFUSALS = [400, 401, 402, 403, 404, 413, 429];
 
 /** Field names of all formats, so that the random fields often are valid. */

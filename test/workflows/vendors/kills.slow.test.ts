@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { nameOf, type Product, vendorProducts } from '../../../lab/drill/vendors/products.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../../support/eventually.ts';
 import { taskWhenFinal, transfersOf } from '../../support/tasks.ts';
 import { createVendorTask, rendersOf, useVendorStack, type VendorTask } from '../../support/vendors.ts';
 
@@ -23,7 +24,7 @@ describe('a task whose worker is killed while it waits for the answer to its sub
       tasks.set(product, task);
     });
     await stack.worker.start();
-    await forEachProduct((product) => waitUntil(() => assertSubmitted(taskOf(product)), { timeoutMs: 30_000 }));
+    await forEachProduct((product) => waitUntil(() => assertSubmitted(taskOf(product)), { timeoutMs: PATIENCE_MS }));
     await stack.worker.kill();
     await stack.worker.start();
     await forEachProduct(async (product) => {

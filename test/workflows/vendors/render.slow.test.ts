@@ -6,6 +6,7 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../../support/eventually.ts';
 import { reconcile } from '../../support/reconciliations.ts';
 import { call } from '../../support/stack.ts';
 import { taskWhenFinal, transfersOf } from '../../support/tasks.ts';
@@ -41,7 +42,7 @@ describe('a render whose answer contains the files', function () {
     const load = startLoad();
     for (let kill = 0; kill < KILLS; kill += 1) {
       await sleep(randomInt(300, 3_000));
-      await waitUntil(assertRendering, { timeoutMs: 30_000 });
+      await waitUntil(assertRendering, { timeoutMs: PATIENCE_MS });
       await stack.worker.kill();
       await stack.worker.start();
     }
@@ -64,7 +65,7 @@ describe('a render whose answer contains the files', function () {
     const task = await stack.database.transaction(async (holder) => {
       await holder.raw(COSTS_LOCK);
       const created = await create();
-      await waitUntil(() => assertFilesKept(created), { timeoutMs: 30_000 });
+      await waitUntil(() => assertFilesKept(created), { timeoutMs: PATIENCE_MS });
       await stack.worker.kill();
       return created;
     });
@@ -102,7 +103,7 @@ describe('a render whose answer contains the files', function () {
   /** A task whose render has started, and does not end by itself. */
   async function rendering(): Promise<VendorTask> {
     const task = await create('stuck');
-    await waitUntil(async () => expect(await rendersOf(stack, task)).to.have.length(1), { timeoutMs: 30_000 });
+    await waitUntil(async () => expect(await rendersOf(stack, task)).to.have.length(1), { timeoutMs: PATIENCE_MS });
     return task;
   }
 

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import pino from 'pino';
 import { startModelControl } from '../../../../services/operations/model-control.ts';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../../../support/eventually.ts';
 import { type ErrorBody, useTestApp } from '../../../support/app.ts';
 import type { TestCaller } from '../../../support/factories.ts';
 import { connectGenway, field, type Genway } from '../../../support/genway.ts';
@@ -9,7 +10,7 @@ import { call } from '../../../support/stack.ts';
 
 const VIDEO = { model: 'vidone-3.0', prompt: 'x' };
 const TEXT_MODEL = 'textg-6-sol';
-const WAIT = { timeoutMs: 20_000, pauseMs: 5 };
+const WAIT = { timeoutMs: PATIENCE_MS, pauseMs: 5 };
 const REFUSAL = /is out of service for now; use another model/;
 
 describe('api/routes/admin/models', () => {

@@ -7,7 +7,7 @@ import { sumRefunds } from '../../../../db/queries/statements.ts';
 import { findTask } from '../../../../db/queries/tasks.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
 import { reasonOf } from '../../../../domain/task.ts';
-import { eventually } from '../../../support/eventually.ts';
+import { eventually, PATIENCE_MS } from '../../../support/eventually.ts';
 import { useTestApp } from '../../../support/app.ts';
 import { type Answer, call, useTestStack, type TestStack } from '../../../support/stack.ts';
 import {
@@ -36,8 +36,6 @@ interface Explanation {
   readonly operator_actions: readonly { readonly kind: string; readonly author: string }[];
   readonly events: readonly { readonly source: string; readonly text: string }[];
 }
-
-const WAIT_MS = 30_000;
 
 describe('operators', () => {
   const stack = useTestStack();
@@ -139,7 +137,7 @@ describe('operators', () => {
       const webhooks = createWebhookClient(stack, ownKey);
       const { id } = await webhooks.create(receiver.url);
       task = await succeededTask(ownKey);
-      await waitUntil(async () => expect((await webhooks.get(id)).enabled).to.equal(false), { timeoutMs: WAIT_MS });
+      await waitUntil(async () => expect((await webhooks.get(id)).enabled).to.equal(false), { timeoutMs: PATIENCE_MS });
       await webhooks.update(id, { enabled: true });
     });
     after(() => receiver.close());
@@ -158,7 +156,7 @@ describe('operators', () => {
       // contract 4.11:32
       await waitUntil(
         async () => expect((await explain(task.id)).deliveries[0]).to.have.property('status', 'delivered'),
-        { timeoutMs: WAIT_MS },
+        { timeoutMs: PATIENCE_MS },
       );
       const { verdict, events, transfers, operator_actions, workflow } = await explain(task.id);
       expect(verdict).to.equal('Succeeded; $0.50 charged.');
@@ -204,7 +202,7 @@ describe('operators', () => {
   it('read the current step of a task, here and in the Temporal UI', async () => {
     const { id } = await stuckTask();
     await waitUntil(async () => expect((await explain(id)).workflow?.pending[0]).to.include('heartbeat'), {
-      timeoutMs: WAIT_MS,
+      timeoutMs: PATIENCE_MS,
     });
     const { verdict, workflow } = await explain(id);
     expect(verdict).to.equal('In progress; $0.50 on hold.');

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../../../support/eventually.ts';
 import { type ErrorBody, useTestApp } from '../../../support/app.ts';
 import type { TestCaller } from '../../../support/factories.ts';
 import { connectGenway, field, type Genway } from '../../../support/genway.ts';
@@ -8,7 +9,7 @@ import { call } from '../../../support/stack.ts';
 const VIDEO = { model: 'vidone-3.0', prompt: 'x' };
 const TEXT = 'textg-6-sol';
 /** A version is valid 5 seconds after it is written. */
-const WAIT = { timeoutMs: 60_000, pauseMs: 100 };
+const WAIT = { timeoutMs: PATIENCE_MS, pauseMs: 100 };
 
 interface Model {
   readonly prices: { readonly by_resolution: Record<string, number>; readonly input: number; readonly output: number };

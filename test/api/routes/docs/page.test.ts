@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { docsOf } from '../../../../api/docs-address.ts';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../../../support/eventually.ts';
 import type { TestApp } from '../../../support/app.ts';
 import { describeInBrowser } from '../../../support/browser.ts';
 import { startTestConsole } from '../../../support/console.ts';
@@ -22,7 +23,7 @@ describeInBrowser('the reference of the API in a browser', (browser) => {
         const place = `document.querySelector('[data-tag="${tag}"]').getBoundingClientRect().top`;
         // The page scrolls once the endpoints above are drawn.
         const seen = async () => expect(await page.evaluate<number>(place)).to.be.within(0, 450);
-        await waitUntil(seen, { timeoutMs: 20_000 });
+        await waitUntil(seen, { timeoutMs: PATIENCE_MS });
         expect(await page.evaluate<number>('scrollY')).to.be.above(0);
       } finally {
         await tab.close();

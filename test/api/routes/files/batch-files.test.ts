@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import OpenAI, { toFile } from 'openai';
 import { request } from 'node:http';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../../../support/eventually.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { writeOutputFile } from '../../../../services/batches/output-file.ts';
 import { useTestApp } from '../../../support/app.ts';
@@ -166,10 +167,10 @@ describe('POST /v1/files with the purpose "batch"', () => {
     leaving.on('error', () => {});
     leaving.write(form.subarray(0, MIB));
     await waitUntil(async () => expect(await app.storedFiles()).to.have.length(before.length + 1), {
-      timeoutMs: 10_000,
+      timeoutMs: PATIENCE_MS,
     });
     leaving.destroy();
-    await waitUntil(async () => expect(await app.storedFiles()).to.deep.equal(before), { timeoutMs: 10_000 });
+    await waitUntil(async () => expect(await app.storedFiles()).to.deep.equal(before), { timeoutMs: PATIENCE_MS });
   });
 });
 

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import OpenAI from 'openai';
 import { request } from 'node:http';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../../../support/eventually.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { type ErrorBody, useTestApp } from '../../../support/app.ts';
 import type { TestCaller } from '../../../support/factories.ts';
@@ -240,10 +241,10 @@ describe('POST /v1/files', () => {
     client.write(form.subarray(0, MIB));
     // The file is being written by then.
     await waitUntil(async () => expect(await app.storedFiles()).to.have.length(before.length + 1), {
-      timeoutMs: 10_000,
+      timeoutMs: PATIENCE_MS,
     });
     client.destroy();
-    await waitUntil(async () => expect(await app.storedFiles()).to.deep.equal(before), { timeoutMs: 10_000 });
+    await waitUntil(async () => expect(await app.storedFiles()).to.deep.equal(before), { timeoutMs: PATIENCE_MS });
   });
 
   it('needs a key before it reads anything', async () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { createHmac } from 'node:crypto';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../../../support/eventually.ts';
 import { listSubmissions, settleSubmission } from '../../../../db/queries/submissions.ts';
 import { findTask } from '../../../../db/queries/tasks.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
@@ -270,7 +271,7 @@ describe('a task whose provider announces the end of its job', () => {
   it('sends the provider its callback address', async () => {
     const { apiKey } = await stack.createAccount();
     const { id } = await createTask(stack, apiKey, 'A lighthouse');
-    await waitUntil(async () => expect(await simulatorJobs(stack, id)).to.have.length(1), { timeoutMs: 30_000 });
+    await waitUntil(async () => expect(await simulatorJobs(stack, id)).to.have.length(1), { timeoutMs: PATIENCE_MS });
     const requests = await call<{ data: { path: string; headers: Record<string, string>; body: unknown }[] }>(
       `${stack.simulatorUrl}/_sim/requests?limit=50`,
     );

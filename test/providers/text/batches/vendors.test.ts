@@ -1,6 +1,7 @@
 /** The batch APIs of vendors, against the simulator, which refuses what the vendors refuse. */
 import { expect } from 'chai';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
+import { PATIENCE_MS } from '../../../support/eventually.ts';
 import type { UpstreamFormatName } from '../../../../domain/wire-format-name.ts';
 import { batchVendorOf } from '../../../../providers/text/batches/index.ts';
 import { type BatchClient } from '../../../../providers/text/batches/client.ts';
@@ -89,7 +90,7 @@ describe('the batch API of a vendor', () => {
         if (state.kind !== 'ended') throw new Error(`the job is ${state.kind}`);
         return state;
       },
-      { timeoutMs: 5_000 },
+      { timeoutMs: PATIENCE_MS },
     );
     const results: (BatchResult | null)[] = [];
     for await (const result of vendor.results(job, client)) results.push(result);
