@@ -9,6 +9,7 @@ export const MAIL_KINDS = {
   password_link: 'security',
   membership: 'security',
   registration: 'security',
+  registration_rejected: 'security',
   address_change: 'security',
   new_device: 'security',
   password_changed: 'security',

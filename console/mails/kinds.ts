@@ -45,8 +45,9 @@ export const COMPOSERS: Readonly<Record<MailKind, Compose>> = {
   ),
   password_changed: aboutPage('/lost-password', (_fact, { mail: messages }) => messages.passwordChanged),
   account_closed: aboutPage('', (fact, { mail: messages }) => messages.accountClosed(fact('account'))),
-  welcome: ({ publicUrl, catalogue, texts }) => ({
+  welcome: ({ mail: { facts }, publicUrl, catalogue, texts }) => ({
     ...texts.mail.welcome,
+    ...(facts['approved'] === 'yes' && texts.mail.approved),
     url: `${publicUrl}/console`,
     code: firstCall(catalogue, publicUrl),
   }),
@@ -96,6 +97,10 @@ export const COMPOSERS: Readonly<Record<MailKind, Compose>> = {
     if (link === 'known address') return { ...messages.knownAddress, url: `${publicUrl}/console/sign-in` };
     return link && { ...messages.registration, url: publicUrl + link.path, replacesLink: true };
   },
+  registration_rejected: ({ mail: { facts }, publicUrl, texts: { mail: messages } }) => ({
+    ...messages.rejected(oneLine(facts['message'] ?? '', MAX_MESSAGE_LENGTH)),
+    url: `${publicUrl}/`,
+  }),
 };
 
 /** Returns a fact of an e-mail on one line; empty if its order lacks the fact. */
@@ -120,11 +125,13 @@ function factsOf({ facts }: Mail): FactOf {
 }
 
 const MAX_FACT_LENGTH = 120;
+/** As long as the message of an operator may be. */
+const MAX_MESSAGE_LENGTH = 500;
 
 /** Returns a text of a customer so that it stays within its sentence. */
-function oneLine(text: string): string {
+function oneLine(text: string, maxLength = MAX_FACT_LENGTH): string {
   const line = text.replaceAll(/[\p{C}\p{Z}]+/gu, ' ').trim();
-  return line.length > MAX_FACT_LENGTH ? `${line.slice(0, MAX_FACT_LENGTH - 1)}…` : line;
+  return line.length > maxLength ? `${line.slice(0, maxLength - 1)}…` : line;
 }
 
 function keyName(fact: FactOf): string {

@@ -551,6 +551,7 @@ export const english = (product: string) => ({
       password_link: 'Link to choose a password',
       membership: 'Invitation to an account',
       registration: 'Link to finish a registration',
+      registration_rejected: 'Rejected registration',
       address_change: 'Change of an address',
       new_device: 'Sign-in from a new device',
       password_changed: 'Password changed',
@@ -752,6 +753,9 @@ export const english = (product: string) => ({
     noMail: 'This installation sends no e-mail, so you cannot register with a password.',
     haveOne: 'You already have an account? Sign in',
     sent: 'We send a link to your e-mail address. Open the link, and enter your password there. The link works once, for one day. If no e-mail arrives within a few minutes, check your spam folder.',
+    again: 'Send the e-mail again',
+    sentAgain:
+      'We send another link, which replaces the first one. If no e-mail arrives, check the address, and register again.',
     captchaNeedsScript: 'The check that you are a person needs JavaScript.',
     refusals: {
       captcha_failed: 'Confirm that you are a person, and send the form again.',
@@ -800,6 +804,10 @@ export const english = (product: string) => ({
       lead: `Welcome to ${product}. Create an API key in the console, then make your first call:`,
       action: 'Open the console',
       notes: ['Replace $API_KEY by your key, or set the variable.'],
+    },
+    approved: {
+      subject: `Your registration at ${product} is approved`,
+      lead: `An operator approved your registration at ${product}. Sign in and create an API key, then make your first call:`,
     },
     balanceLow: (account: string, balance: string, threshold: string) => ({
       subject: `The balance of ${account} is low`,
@@ -869,6 +877,12 @@ export const english = (product: string) => ({
       action: 'Verify the address',
       notes: ['The link works once, for one day. If you did not register, do nothing: no account is created.'],
     },
+    rejected: (message: string) => ({
+      subject: `Your registration at ${product}`,
+      lead: `${product} did not accept your registration. No account was created.`,
+      action: `Open ${product}`,
+      notes: message === '' ? [] : [`${product} writes: ${message}`],
+    }),
     knownAddress: {
       subject: `You already have a user at ${product}`,
       lead: `Somebody tried to register at ${product} with your e-mail address, which already has a user. Sign in here:`,
@@ -1244,7 +1258,9 @@ export const english = (product: string) => ({
     approve: 'Approve',
     approveHint: 'The person gets an account, with signup credit within its limits, and can sign in.',
     reject: 'Reject',
-    rejectHint: 'The person gets no account, and may register again unless you block them.',
+    rejectHint:
+      'The person gets no account and an e-mail, and may register again unless you block them. The e-mail contains the message, but not the reason.',
+    message: 'Message to the person (optional)',
     block: 'Block',
     blockHint:
       'Nobody can register from it until you lift the block. A block of the mailbox also disables its user; the keys of their account work until you suspend the account.',

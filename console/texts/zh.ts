@@ -532,6 +532,7 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
       password_link: '设置密码的链接',
       membership: '加入账户的邀请',
       registration: '完成注册的链接',
+      registration_rejected: '注册被拒绝',
       address_change: '更改邮箱',
       new_device: '新设备登录',
       password_changed: '密码已修改',
@@ -728,6 +729,8 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
     noMail: '本系统不发送电子邮件，因此无法用密码注册。',
     haveOne: '已有账户？登录',
     sent: '我们会向您的电子邮箱发送一个链接。请打开链接，并在那里输入您的密码。链接一天内有效，只能使用一次。如果几分钟内没有收到，请查看垃圾邮件。',
+    again: '重新发送邮件',
+    sentAgain: '我们会发送另一个链接，原来的链接随即失效。如果仍未收到，请检查邮箱地址并重新注册。',
     captchaNeedsScript: '真人验证需要启用脚本。',
     refusals: {
       captcha_failed: '请确认您是真人，然后重新提交表单。',
@@ -776,6 +779,10 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
       lead: `欢迎使用 ${product}。请在控制台创建 API 密钥，然后发出第一个请求：`,
       action: '打开控制台',
       notes: ['请把 $API_KEY 换成您的密钥，或设置这个变量。'],
+    },
+    approved: {
+      subject: `您在 ${product} 的注册已获批准`,
+      lead: `运营人员已批准您在 ${product} 的注册。请登录并创建 API 密钥，然后发出第一个请求：`,
     },
     balanceLow: (account, balance, threshold) => ({
       subject: `${account} 的余额不足`,
@@ -843,6 +850,12 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
       action: '验证邮箱',
       notes: ['链接一天内有效，只能使用一次。如果您没有注册，请忽略这封邮件：不会创建账户。'],
     },
+    rejected: (message) => ({
+      subject: `您在 ${product} 的注册`,
+      lead: `${product} 未接受您的注册，没有创建账户。`,
+      action: `打开 ${product}`,
+      notes: message === '' ? [] : [`${product} 的说明：${message}`],
+    }),
     knownAddress: {
       subject: `您在 ${product} 已有用户`,
       lead: `有人尝试用您的电子邮箱在 ${product} 注册，而此邮箱已有用户。请在这里登录：`,
@@ -1205,7 +1218,8 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
     approve: '批准',
     approveHint: '对方将获得账户，并在限额内获得注册赠金，随后即可登录。',
     reject: '拒绝',
-    rejectHint: '对方不会获得账户；除非您封禁，否则可以再次注册。',
+    rejectHint: '对方不会获得账户，会收到一封邮件；除非您封禁，否则可以再次注册。邮件中有您的留言，没有原因。',
+    message: '给对方的留言（可选）',
     block: '封禁',
     blockHint: '在您解除封禁之前，任何人都不能由此注册。封禁邮箱还会停用其用户；其账户的密钥在您暂停账户之前仍然有效。',
     blocksExplained: '任何人都不能用这些邮箱和域名、或从这些网络注册。已经注册的用户不受影响。',

@@ -207,7 +207,7 @@ export type AttemptSubject = readonly [
     | 'invitations to address'
     | 'registrations from network'
     | 'registrations of address'
-    | 'password of registration'
+    | 'completions of registration'
     | 'address changes of user'
     | 'gift code of account'
     | 'gift code from network',
@@ -227,12 +227,22 @@ export interface AttemptLimit {
 }
 
 /**
- * Counts an attempt to sign in, unless there were too many recent ones. Also counts simultaneous attempts, each of
- * which waits at most for the single statement of another. A refused attempt writes nothing.
+ * Counts an attempt towards each limit in turn, up to the first that refuses it.
  *
  * @returns whether the attempt may be made
  */
-export async function claimSignInAttempt(
+export async function claimSignInAttempts(database: Database, limits: readonly AttemptLimit[]): Promise<boolean> {
+  for (const limit of limits) {
+    if (!(await claimSignInAttempt(database, limit))) return false;
+  }
+  return true;
+}
+
+/**
+ * Counts an attempt, unless there were too many recent ones. Also counts simultaneous attempts, each of which waits at
+ * most for the single statement of another. A refused attempt writes nothing.
+ */
+async function claimSignInAttempt(
   database: Database,
   { subject, most, windowSeconds }: AttemptLimit,
 ): Promise<boolean> {
@@ -251,14 +261,6 @@ export async function claimSignInAttempt(
     { subject: nameOf(subject), most, windowSeconds },
   );
   return rows.length === 1;
-}
-
-/** Claims an attempt of each limit in turn, up to the first that refuses it. @returns whether the attempt may be made */
-export async function claimSignInAttempts(database: Database, limits: readonly AttemptLimit[]): Promise<boolean> {
-  for (const limit of limits) {
-    if (!(await claimSignInAttempt(database, limit))) return false;
-  }
-  return true;
 }
 
 const IS_CURRENT = /* sql */ `(known.started_at > now() - :windowSeconds * interval '1 second')`;

@@ -115,7 +115,14 @@ export async function enableUser(database: Database, userId: string): Promise<vo
 
 /** Removes a user with their memberships, sessions and links. @returns whether there was such a user */
 export async function deleteUser(database: Database, userId: string): Promise<boolean> {
-  return (await database('users').where({ id: userId }).delete()) === 1;
+  const { rows } = await database.raw<{ rows: unknown[] }>(
+    /* sql */ `
+    WITH erased AS (DELETE FROM users WHERE id = :userId RETURNING email),
+      mails AS (DELETE FROM mails USING erased WHERE address = email)
+    SELECT FROM erased`,
+    { userId },
+  );
+  return rows.length === 1;
 }
 
 export async function findUser(database: Database, userId: string): Promise<User | null> {

@@ -151,6 +151,15 @@ export const operatorActionSchema = bodySchema({
   author,
 });
 
+export const rejectRegistrationSchema = bodySchema({
+  reason: requiredField(reason.description('The reason, kept in the log of operator actions')),
+  message: freeText({ min: 0, max: 500 })
+    .allow('')
+    .description('A sentence to the person, for the e-mail about the rejection. By default, none')
+    .example('Register with the address of your company.'),
+  author,
+});
+
 export const blockRegistrationSchema = bodySchema({
   block_kind: requiredField(choice(BLOCK_KINDS).description('The kind of the value').example('domain')),
   value: requiredField(

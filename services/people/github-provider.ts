@@ -13,7 +13,7 @@ import {
 } from 'openid-client';
 import { isObject } from '../../domain/json.ts';
 import type { IdentityProvider, ProviderClient } from './identity-provider.ts';
-import { SignInRefusedError, toRefusal } from './identity-provider.ts';
+import { PROVIDER_TIMEOUT_SECONDS, SignInRefusedError, toRefusal } from './identity-provider.ts';
 
 const HEADERS = { accept: 'application/vnd.github+json', 'user-agent': 'genway', 'x-github-api-version': '2022-11-28' };
 
@@ -27,6 +27,7 @@ export function createGitHubProvider(client: ProviderClient): IdentityProvider {
     token_endpoint: `${issuer}/login/oauth/access_token`,
   };
   const configuration = new Configuration(metadata, clientId, undefined, ClientSecretPost(clientSecret));
+  configuration.timeout = PROVIDER_TIMEOUT_SECONDS;
   // The configuration accepts http only for this machine.
   if (issuer.startsWith('http:')) allowInsecureRequests(configuration);
   const read = async (path: string, token: string): Promise<unknown> => {

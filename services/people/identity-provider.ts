@@ -2,6 +2,9 @@
 import { AuthorizationResponseError } from 'openid-client';
 import type { ProviderSettings } from '../../catalogue/sign-in-providers.ts';
 
+/** The longest wait for an answer of a provider, while a person waits for the page. */
+export const PROVIDER_TIMEOUT_SECONDS = 10;
+
 export interface ProviderClient extends Omit<ProviderSettings, 'kind'> {
   /** The address to which the provider redirects; must be registered at the provider. */
   readonly redirectUri: string;

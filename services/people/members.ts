@@ -14,13 +14,7 @@ import {
   consumeInvitation,
 } from '../../db/queries/invitations.ts';
 import { orderMail } from '../../db/queries/mails.ts';
-import {
-  type AttemptLimit,
-  deleteOwnerLinks,
-  type LinkMaker,
-  type Session,
-  claimSignInAttempt,
-} from '../../db/queries/sessions.ts';
+import { deleteOwnerLinks, type LinkMaker, type Session, claimSignInAttempts } from '../../db/queries/sessions.ts';
 import { findCurrentPlan } from '../../db/queries/plans.ts';
 import {
   addMember,
@@ -61,7 +55,7 @@ export async function inviteMember(
   by: LinkMaker,
   { email, role, canSendMail }: { readonly email: string; readonly role: MemberRole; readonly canSendMail: boolean },
 ): Promise<{ readonly path: string } | { readonly mailedTo: string } | Refusal> {
-  if ((await isTooFast(database, by)) || (canSendMail && (await isTooMuchMail(database, email)))) return 'too fast';
+  if (await isTooFast(database, by, canSendMail ? email : null)) return 'too fast';
   return asOwner(database, by, async (transaction, members) => {
     if (members.some((member) => member.email === email)) return 'member already';
     const invitations = await listInvitations(transaction, by.accountId);
@@ -151,7 +145,7 @@ export async function makeMemberLink(
   by: LinkMaker,
   { userId, canSendMail }: { readonly userId: string; readonly canSendMail: boolean },
 ): Promise<{ readonly path: string } | { readonly mailedTo: string } | Refusal> {
-  if (await isTooFast(database, by)) return 'too fast';
+  if (await isTooFast(database, by, null)) return 'too fast';
   return asOwner(database, by, async (transaction, members) => {
     const member = memberOf(members, userId);
     if (canSendMail) {
@@ -256,24 +250,19 @@ async function deleteLinksMadeBy(database: Database, accountId: string, ownerId:
   await deleteOwnerLinks(database, { accountId, ownerId });
 }
 
-/** Each link sends an e-mail, or reveals whether a user has the address. */
-async function isTooFast(database: Database, { ownerId }: LinkMaker): Promise<boolean> {
-  const limit: AttemptLimit = {
-    subject: ['links by owner', ownerId],
-    most: MAX_LINKS,
-    windowSeconds: LINKS_WINDOW_SECONDS,
-  };
-  return !(await claimSignInAttempt(database, limit));
-}
-
-/** Counts the invitations of all owners of all accounts. */
-async function isTooMuchMail(database: Database, email: string): Promise<boolean> {
-  const limit: AttemptLimit = {
-    subject: ['invitations to address', email],
-    most: MAX_MAILS,
-    windowSeconds: LINKS_WINDOW_SECONDS,
-  };
-  return !(await claimSignInAttempt(database, limit));
+/**
+ * Each link sends an e-mail, or reveals whether a user has the address.
+ *
+ * @param invited the address that gets an e-mail; the invitations of all owners of all accounts count
+ */
+async function isTooFast(database: Database, { ownerId }: LinkMaker, invited: string | null): Promise<boolean> {
+  const window = { windowSeconds: LINKS_WINDOW_SECONDS };
+  return !(await claimSignInAttempts(database, [
+    { subject: ['links by owner', ownerId], most: MAX_LINKS, ...window },
+    ...(invited === null
+      ? []
+      : [{ subject: ['invitations to address', invited], most: MAX_MAILS, ...window } as const]),
+  ]));
 }
 
 function noSuchMember(): ServiceError {

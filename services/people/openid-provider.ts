@@ -19,13 +19,13 @@ import {
 } from 'openid-client';
 import {
   type IdentityProvider,
+  PROVIDER_TIMEOUT_SECONDS,
   type ProviderClient,
   ProviderDownError,
   SignInRefusedError,
   toRefusal,
 } from './identity-provider.ts';
 
-const TIMEOUT_SECONDS = 10;
 /** How long the provider's metadata is cached. */
 const KEPT_MS = 3_600_000;
 
@@ -84,7 +84,7 @@ async function discover({ issuer, clientId, clientSecret }: ProviderClient): Pro
   const insecurely = url.protocol === 'http:' ? [allowInsecureRequests] : [];
   try {
     return await discovery(url, clientId, undefined, asSupported(clientSecret), {
-      timeout: TIMEOUT_SECONDS,
+      timeout: PROVIDER_TIMEOUT_SECONDS,
       execute: [...insecurely, enableNonRepudiationChecks],
     });
   } catch (error) {

@@ -20,9 +20,10 @@ export interface Applicant {
   /** `password`, or the name of the provider. */
   readonly source: string;
   readonly ip: string;
-  /** Checks the captcha of the form; null or absent without one. */
-  readonly verifyCaptcha?: (() => Promise<CaptchaVerdict>) | null;
 }
+
+/** Checks the captcha of a form; null if the operator has none. */
+export type VerifyCaptcha = (() => Promise<CaptchaVerdict>) | null;
 
 /**
  * Returns why an attempt is refused, or null. The stranger sees the reason, so it must not depend on whether a user has
@@ -31,7 +32,7 @@ export interface Applicant {
 type Check = (services: RegistrationServices, applicant: Applicant) => Promise<RegistrationReason | null>;
 
 /** The first refusal counts. */
-export const CHECKS: readonly Check[] = [checkDomain, checkBlocks, checkDisposable, checkCaptcha];
+export const CHECKS: readonly Check[] = [checkDomain, checkBlocks, checkDisposable];
 
 async function checkDomain({ site }: RegistrationServices, { email }: Applicant): Promise<RegistrationReason | null> {
   const domains = site.registration?.domains ?? null;
@@ -55,12 +56,10 @@ async function checkDisposable(
   return disposable.rule === 'refuse' && isDisposable(email, disposable) ? 'disposable_address' : null;
 }
 
-/** Comes last, because it asks a service. A provider of identities checks its people itself. */
-async function checkCaptcha(
-  { site }: RegistrationServices,
-  { source, verifyCaptcha }: Applicant,
-): Promise<RegistrationReason | null> {
-  if (site.captcha === null || source !== 'password') return null;
-  const verdict = (await verifyCaptcha?.()) ?? 'failed';
+/** Returns why the form of a stranger is refused, or null. Call this last, because it asks a service. */
+export async function checkCaptcha(verifyCaptcha: VerifyCaptcha): Promise<CaptchaReason | null> {
+  const verdict = verifyCaptcha === null ? 'passed' : await verifyCaptcha();
   return verdict === 'passed' ? null : `captcha_${verdict}`;
 }
+
+export type CaptchaReason = Extract<RegistrationReason, `captcha_${string}`>;

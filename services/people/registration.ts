@@ -25,12 +25,7 @@ import { insertAccount } from '../../db/queries/accounts.ts';
 import type { Database } from '../../db/database.ts';
 import { insertIdentity } from '../../db/queries/identities.ts';
 import { orderMail } from '../../db/queries/mails.ts';
-import {
-  type AttemptSubject,
-  claimSignInAttempt,
-  claimSignInAttempts,
-  deleteSignInAttempts,
-} from '../../db/queries/sessions.ts';
+import { type AttemptSubject, claimSignInAttempts } from '../../db/queries/sessions.ts';
 import { addMember, insertUser, setLanguage, type User } from '../../db/queries/users.ts';
 import { digestToken } from '../../domain/bearer-token.ts';
 import { ServiceError } from '../../domain/errors.ts';
@@ -41,7 +36,14 @@ import { networkOf, subnetOf } from './network.ts';
 import type { Identity } from './identity-provider.ts';
 import { hashPassword, isPassword } from './passwords.ts';
 import { findBlocks } from './registration-blocks.ts';
-import { type Applicant, CHECKS, type RegistrationServices } from './registration-rules.ts';
+import {
+  type Applicant,
+  type CaptchaReason,
+  checkCaptcha,
+  CHECKS,
+  type RegistrationServices,
+  type VerifyCaptcha,
+} from './registration-rules.ts';
 import { newToken } from './sessions.ts';
 import { giveSignupCredit } from './signup-credit.ts';
 import { orderWelcome } from './sign-in.ts';
@@ -50,8 +52,11 @@ const WINDOW_SECONDS = 15 * 60;
 /** A hash and an e-mail each. */
 const MAX_FROM_NETWORK = 10;
 const MAX_OF_ADDRESS = 3;
-const MAX_PASSWORDS = 10;
+/** Of one registration: each tries a password or a captcha. */
+const MAX_COMPLETIONS = 10;
 const LIFETIME_SECONDS = 24 * 3600;
+/** The source of a registration without a provider. */
+const PASSWORD_SOURCE = 'password';
 
 /** Returns why an attempt is refused, or null if it is accepted. */
 export async function decideRegistration(
@@ -69,26 +74,21 @@ export interface PasswordApplicant extends Pick<Registration, 'name' | 'language
   readonly email: string;
   readonly password: string;
   readonly ip: string;
-  readonly verifyCaptcha?: Applicant['verifyCaptcha'];
+  readonly verifyCaptcha: VerifyCaptcha;
 }
 
-export type RegistrationAnswer = 'too many' | { readonly refusal: RegistrationReason | null };
+export type RegistrationAnswer = 'too many' | { readonly id: string; readonly refusal: RegistrationReason | null };
 
 /** Records an attempt with a password, and orders the e-mail that verifies its address. */
 export async function register(
   services: RegistrationServices,
   { email, password, ip, verifyCaptcha, ...details }: PasswordApplicant,
 ): Promise<RegistrationAnswer> {
-  const applicant: Applicant = {
-    email: email.toLowerCase(),
-    source: 'password',
-    ip,
-    verifyCaptcha: verifyCaptcha ?? null,
-  };
+  const applicant: Applicant = { email: email.toLowerCase(), source: PASSWORD_SOURCE, ip };
   if (await isTooFast(services.database, applicant)) return 'too many';
-  const refusal = await decideRegistration(services, applicant);
+  const refusal = (await decideRegistration(services, applicant)) ?? (await checkCaptcha(verifyCaptcha));
   const passwordHash = await hashPassword(password);
-  await services.database.transaction(async (transaction) => {
+  return services.database.transaction(async (transaction) => {
     const id = await record(transaction, applicant, {
       ...details,
       passwordHash,
@@ -97,8 +97,26 @@ export async function register(
       linkDigest: null,
     });
     if (refusal === null) await orderVerification(transaction, { id, email: applicant.email, ...details });
+    return { id, refusal };
   });
-  return { refusal };
+}
+
+/**
+ * Orders the e-mail that verifies the address again, once: the first one may be lost. The answer is the same whatever
+ * became of the registration.
+ *
+ * @returns false when there were too many requests
+ */
+export async function resendVerification(
+  { database }: Pick<RegistrationServices, 'database'>,
+  { id, ip }: { readonly id: string; readonly ip: string },
+): Promise<boolean> {
+  const registration = await findRegistrationById(database, id);
+  if (!registration || registration.email === null || registration.source !== PASSWORD_SOURCE) return true;
+  const { email, language } = registration;
+  if (await isTooFast(database, { email, ip })) return false;
+  await orderVerification(database, { id, email, language, again: true });
+  return true;
 }
 
 /** @param token binds the registration to the browser of the stranger, who completes it with {@link confirm} */
@@ -109,7 +127,7 @@ export async function registerWithProvider(
   const applicant: Applicant = { email, source, ip };
   if (await isTooFast(services.database, applicant)) return 'too many';
   const refusal = await decideRegistration(services, applicant);
-  await record(services.database, applicant, {
+  const id = await record(services.database, applicant, {
     identity,
     refusal,
     language,
@@ -118,7 +136,7 @@ export async function registerWithProvider(
     passwordHash: null,
     linkDigest: digestToken(token),
   });
-  return { refusal };
+  return { id, refusal };
 }
 
 export interface ProviderApplicant extends Applicant {
@@ -153,10 +171,19 @@ async function record(
 
 function orderVerification(
   database: Database,
-  { id, email, language }: { readonly id: string; readonly email: string; readonly language: string },
+  {
+    id,
+    email,
+    language,
+    again = false,
+  }: Pick<Registration, 'id' | 'language'> & {
+    readonly email: string;
+    readonly again?: boolean;
+  },
 ): Promise<void> {
   const facts = { registration: id, language };
-  return orderMail(database, { kind: 'registration', address: email, reference: `registration:${id}`, facts });
+  const reference = `registration:${id}${again ? ':again' : ''}`;
+  return orderMail(database, { kind: 'registration', address: email, reference, facts });
 }
 
 /**
@@ -195,24 +222,34 @@ export async function verify(
   const { database } = services;
   const registration = await findRegistration(database, token);
   if (!registration || registration.passwordHash === null) return 'over';
-  const subject: AttemptSubject = ['password of registration', registration.id];
-  if (!(await claimSignInAttempt(database, { subject, most: MAX_PASSWORDS, windowSeconds: LIFETIME_SECONDS })))
-    return 'too many';
+  if (await isCompletedTooOften(database, registration)) return 'too many';
   if (!(await isPassword(password, registration.passwordHash))) return 'wrong';
-  await deleteSignInAttempts(database, subject);
   return admit(services, registration);
 }
 
-/** Completes a registration with a provider in the browser that started it. */
+/**
+ * Completes a registration with a provider in the browser that started it.
+ *
+ * @returns why the captcha is refused: another attempt may follow
+ */
 export async function confirm(
   services: RegistrationServices,
   token: string,
-  applicant: Pick<Registration, 'name' | 'termsVersion'>,
-): Promise<Admission> {
-  const registration = await findRegistration(services.database, token);
+  { verifyCaptcha, ...applicant }: ProviderForm,
+): Promise<Admission | 'too many' | CaptchaReason> {
+  const { database } = services;
+  const registration = await findRegistration(database, token);
   if (!registration || registration.subject === null) return 'over';
-  await setApplicant(services.database, registration.id, applicant);
+  if (await isCompletedTooOften(database, registration)) return 'too many';
+  const refusal = await checkCaptcha(verifyCaptcha);
+  if (refusal !== null) return refusal;
+  await setApplicant(database, registration.id, applicant);
   return admit(services, registration);
+}
+
+/** What a person who comes from a provider sends. */
+export interface ProviderForm extends Pick<Registration, 'name' | 'termsVersion'> {
+  readonly verifyCaptcha: VerifyCaptcha;
 }
 
 async function admit(services: RegistrationServices, { id, email, network }: Registration): Promise<Admission> {
@@ -253,7 +290,7 @@ export function completeRegistration(
     await addMember(transaction, { accountId, userId: user.id, role: 'owner' });
     await giveSignupCredit(transaction, services.site, { ...registration, email, accountId });
     await finishRegistration(transaction, id, { accountId, userId: user.id });
-    await orderWelcome(transaction, user);
+    await orderWelcome(transaction, user, registration.state === 'waiting_for_approval' ? { approved: 'yes' } : {});
     return { user: { ...user, language }, accountId };
   });
 }
@@ -271,7 +308,12 @@ async function connectIdentity(
     );
 }
 
-async function isTooFast(database: Database, { email, ip }: Applicant): Promise<boolean> {
+async function isCompletedTooOften(database: Database, { id }: Registration): Promise<boolean> {
+  const subject: AttemptSubject = ['completions of registration', id];
+  return !(await claimSignInAttempts(database, [{ subject, most: MAX_COMPLETIONS, windowSeconds: LIFETIME_SECONDS }]));
+}
+
+async function isTooFast(database: Database, { email, ip }: Pick<Applicant, 'email' | 'ip'>): Promise<boolean> {
   return !(await claimSignInAttempts(database, [
     { subject: ['registrations from network', networkOf(ip)], most: MAX_FROM_NETWORK, windowSeconds: WINDOW_SECONDS },
     { subject: ['registrations of address', email], most: MAX_OF_ADDRESS, windowSeconds: WINDOW_SECONDS },

@@ -5,11 +5,12 @@ import type { Encryption } from '../../db/encryption.ts';
 import { deleteAllIdentities } from '../../db/queries/identities.ts';
 import { type NewMail, orderMail } from '../../db/queries/mails.ts';
 import {
+  type AttemptLimit,
   type AttemptSubject,
+  claimSignInAttempts,
   countSignInAttempt,
   deleteSignInAttempts,
   uncountSignInAttempt,
-  claimSignInAttempt,
   deleteUserSessions,
   deleteUserLinks,
   findUserLink,
@@ -63,16 +64,16 @@ export async function checkPassword(
   { email, password, ip }: { readonly email: string; readonly password: string; readonly ip: string },
 ): Promise<SignIn> {
   const address = email.toLowerCase();
-  if (!isEmailAddress(address)) return (await takeNetworkAttempt(database, ip)) ? 'wrong' : 'too many';
+  if (!isEmailAddress(address)) return (await isTooMany(database, ofNetwork(ip))) ? 'too many' : 'wrong';
   const from: AttemptSubject = ['password of address from network', address, networkOf(ip)];
-  if ((await isTooMany(database, from)) || !(await takeNetworkAttempt(database, ip))) return 'too many';
+  if (await isTooMany(database, lately(from), ofNetwork(ip))) return 'too many';
   const anywhere: AttemptSubject = ['password of address', address];
   await sleep(pauseAfter(await countSignInAttempt(database, anywhere, ATTEMPTS_WINDOW_SECONDS)));
   const found = await findUserByEmail(database, address);
   const isRight = await isPassword(password, found?.secrets.passwordHash ?? null);
   if (!found || !isRight || found.user.disabledAt !== null) return 'wrong';
   await deleteSignInAttempts(database, anywhere, from);
-  await uncountSignInAttempt(database, networkSubject(ip));
+  await uncountSignInAttempt(database, ofNetwork(ip).subject);
   return { user: found.user };
 }
 
@@ -88,7 +89,7 @@ export async function confirmPassword(
   password: string,
 ): Promise<'right' | 'wrong' | 'too many'> {
   const subject: AttemptSubject = ['password of user', user.id];
-  if (await isTooMany(database, subject)) return 'too many';
+  if (await isTooMany(database, lately(subject))) return 'too many';
   const secrets = await findUserSecrets(database, user.id);
   if (!(await isPassword(password, secrets?.passwordHash ?? null))) return 'wrong';
   await deleteSignInAttempts(database, subject);
@@ -103,15 +104,18 @@ export async function checkSecondFactor(
   given: { readonly user: User; readonly code: string; readonly nowMs: number },
 ): Promise<CodeCheck> {
   const { user, code, nowMs } = given;
-  const lately: AttemptSubject = ['code of user', user.id];
-  const today: AttemptSubject = ['code of user in a day', user.id];
-  if (await isTooMany(database, lately)) return 'too many';
-  if (await isTooMany(database, today, MAX_CODES_A_DAY, DAY_SECONDS)) return 'too many';
+  const recent = lately(['code of user', user.id]);
+  const today = {
+    subject: ['code of user in a day', user.id],
+    most: MAX_CODES_A_DAY,
+    windowSeconds: DAY_SECONDS,
+  } satisfies AttemptLimit;
+  if (await isTooMany(database, recent, today)) return 'too many';
   const isRight = isAppCode(code)
     ? await isCodeOfApp({ database, encryption }, { user, code, nowMs })
     : await consumeRecoveryCode(database, user.id, code);
   if (!isRight) return 'wrong';
-  await deleteSignInAttempts(database, lately, today);
+  await deleteSignInAttempts(database, recent.subject, today.subject);
   return 'right';
 }
 
@@ -139,25 +143,16 @@ export async function changePassword(
   });
 }
 
-async function isTooMany(
-  database: Database,
-  subject: AttemptSubject,
-  most = MAX_ATTEMPTS,
-  windowSeconds = ATTEMPTS_WINDOW_SECONDS,
-): Promise<boolean> {
-  return !(await claimSignInAttempt(database, { subject, most, windowSeconds }));
+async function isTooMany(database: Database, ...limits: readonly AttemptLimit[]): Promise<boolean> {
+  return !(await claimSignInAttempts(database, limits));
 }
 
-function takeNetworkAttempt(database: Database, ip: string): Promise<boolean> {
-  return claimSignInAttempt(database, {
-    subject: networkSubject(ip),
-    most: MAX_NETWORK_ATTEMPTS,
-    windowSeconds: ATTEMPTS_WINDOW_SECONDS,
-  });
+function lately(subject: AttemptSubject, most = MAX_ATTEMPTS): AttemptLimit {
+  return { subject, most, windowSeconds: ATTEMPTS_WINDOW_SECONDS };
 }
 
-function networkSubject(ip: string): AttemptSubject {
-  return ['attempts from network', networkOf(ip)];
+function ofNetwork(ip: string): AttemptLimit {
+  return lately(['attempts from network', networkOf(ip)], MAX_NETWORK_ATTEMPTS);
 }
 
 /**
@@ -172,18 +167,18 @@ export async function hashChosenPassword(
   { digest, password, ip }: { readonly digest: Buffer; readonly password: string; readonly ip: string },
 ): Promise<string | null> {
   const link: AttemptSubject = ['password of link', digest.toString('base64url')];
-  if (!(await takeNetworkAttempt(database, ip)) || (await isTooMany(database, link))) return null;
+  if (await isTooMany(database, ofNetwork(ip), lately(link))) return null;
   return hashPassword(password);
 }
 
 /** Stops counting the attempt of a link that was used: many people may share a network. */
 export function uncountLinkAttempt(database: Database, ip: string): Promise<void> {
-  return uncountSignInAttempt(database, networkSubject(ip));
+  return uncountSignInAttempt(database, ofNetwork(ip).subject);
 }
 
 /** Whether another sign-in with OpenID Connect is allowed from a network address. */
 export async function canAskProvider(database: Database, ip: string): Promise<boolean> {
-  return !(await isTooMany(database, ['provider from network', networkOf(ip)], MAX_PROVIDER_ANSWERS));
+  return !(await isTooMany(database, lately(['provider from network', networkOf(ip)], MAX_PROVIDER_ANSWERS)));
 }
 
 /**
@@ -197,10 +192,10 @@ export async function requestLinkMail(
   { email, ip }: { readonly email: string; readonly ip: string },
 ): Promise<boolean> {
   const address = email.toLowerCase();
-  if (await isTooMany(database, ['link from network', networkOf(ip)])) return false;
-  if (!isEmailAddress(address)) return true;
-  if (await isTooMany(database, ['link to address', address], MAX_LINKS)) return false;
-  await orderMail(database, passwordLink(address));
+  const isAddress = isEmailAddress(address);
+  const toAddress = isAddress ? [lately(['link to address', address], MAX_LINKS)] : [];
+  if (await isTooMany(database, lately(['link from network', networkOf(ip)]), ...toAddress)) return false;
+  if (isAddress) await orderMail(database, passwordLink(address));
   return true;
 }
 
@@ -213,10 +208,14 @@ function orderPasswordChanged(transaction: Database, { id, email }: User): Promi
   return orderMail(transaction, { kind: 'password_changed', address: email, userId: id, reference: null });
 }
 
-/** Orders the e-mail that welcomes a customer, once for ever. */
-export async function orderWelcome(transaction: Database, { id, email, staffRole }: User): Promise<void> {
+/** Orders the e-mail that welcomes a customer, once for ever. @param facts whether an operator `approved` the customer */
+export async function orderWelcome(
+  transaction: Database,
+  { id, email, staffRole }: User,
+  facts: { readonly approved?: 'yes' } = {},
+): Promise<void> {
   if (staffRole !== null) return;
-  await orderMail(transaction, { kind: 'welcome', address: email, userId: id, reference: `welcome:${id}` });
+  await orderMail(transaction, { kind: 'welcome', address: email, userId: id, reference: `welcome:${id}`, facts });
 }
 
 /**

@@ -1,9 +1,14 @@
 import { expect } from 'chai';
 import { parseOperatorFile } from '../../catalogue/operator-file.ts';
 import { checkSite, OWN_SITE, type Site } from '../../catalogue/site.ts';
+import { parseUsd } from '../../domain/money.ts';
+import type { BlockKind } from '../../domain/registration.ts';
+import { createGuardedClient, type GuardedClient } from '../../providers/guard/address-guard.ts';
+import { blockRegistrations } from '../../services/people/registration-blocks.ts';
 import { PASSWORD, type Shown, startTestConsole, Visitor } from '../support/console.ts';
 import { startGitHub, type TestGitHub } from '../support/github.ts';
 import { CLIENT, startProvider, type TestProvider } from '../support/open-id.ts';
+import { type RecordingReceiver, startRecordingReceiver } from '../support/receiver.ts';
 import type { TestApp } from '../support/app.ts';
 
 describe('several providers of sign-in', () => {
@@ -12,6 +17,8 @@ describe('several providers of sign-in', () => {
   let app: TestApp;
   let site: Site;
   let open: Site;
+  let captcha: RecordingReceiver;
+  const client = createGuardedClient({ allowPrivateAddresses: true });
 
   before(async () => {
     [github, provider] = await Promise.all([startGitHub(CLIENT.clientSecret), startProvider()]);
@@ -22,11 +29,19 @@ describe('several providers of sign-in', () => {
       registration: { domains: null, needsApproval: false },
       providers: [{ ...CLIENT, issuer: provider.issuer }, hub],
     };
-    app = await startTestConsole({ site: () => site });
+    captcha = await startRecordingReceiver((response) => {
+      const isRight = captcha.requests.at(-1)?.body.includes('response=right');
+      response.end(JSON.stringify({ success: isRight, hostname: '127.0.0.1' }));
+    });
+    const guardedClient: GuardedClient = {
+      ...client,
+      request: (_url, options) => client.request(captcha.url, options),
+    };
+    app = await startTestConsole({ site: () => site, guardedClient });
   });
   after(async () => {
     await app.stop();
-    await Promise.all([github.stop(), provider.stop()]);
+    await Promise.all([github.stop(), provider.stop(), captcha.close(), client.close()]);
   });
   beforeEach(async () => {
     site = open;
@@ -35,8 +50,11 @@ describe('several providers of sign-in', () => {
 
   let count = 0;
   /** A user of GitHub with a verified address. @returns the address */
-  function octocat(verified = true): string {
-    const email = `octocat-${++count}@example.com`;
+  function octocat({
+    verified = true,
+    domain = 'example.com',
+  }: { verified?: boolean; domain?: string | undefined } = {}) {
+    const email = `octocat-${++count}@${domain}`;
     const other = { email: `other-${count}@example.com`, primary: false, verified: true };
     github.user = { id: count, emails: [other, { email: email.toUpperCase(), primary: true, verified }] };
     return email;
@@ -71,6 +89,143 @@ describe('several providers of sign-in', () => {
     expect([source, terms_version]).to.deep.equal(['Hub', '1']);
   });
 
+  /** How a registration with a provider ends: the answer to its last request, and its row. */
+  interface Ending {
+    readonly rule: string;
+    readonly site?: Partial<Site>;
+    readonly domain?: string;
+    /** Prepares the database, for the address. */
+    readonly arrange?: (email: string) => Promise<unknown>;
+    readonly fields?: Record<string, string>;
+    readonly shown: string;
+    readonly outcome: string;
+  }
+  const filled = (most: number, ...subject: readonly string[]) =>
+    app.database('sign_in_attempts').insert({ subject: JSON.stringify(subject), attempts: most });
+  const block = (kind: BlockKind, value: string) =>
+    blockRegistrations(app.database, { kind, value }, { author: 'op', reason: 'a test' });
+  const CAPTCHA = { provider: 'hcaptcha', siteKey: 'the-site-key', secret: 'the secret' } as const;
+  const CREDIT = { amount: parseUsd(1), perNetworkPerDay: 1, perDay: 10, afterFirstPayment: false };
+  const ENDINGS: readonly Ending[] = [
+    {
+      rule: 'a missing captcha',
+      site: { captcha: CAPTCHA },
+      shown: 'Confirm that you are a person',
+      outcome: 'waiting_for_verification null',
+    },
+    {
+      rule: 'a captcha that its service refuses',
+      site: { captcha: CAPTCHA },
+      fields: { 'h-captcha-response': 'wrong' },
+      shown: 'Confirm that you are a person',
+      outcome: 'waiting_for_verification null',
+    },
+    {
+      rule: 'ten completions before',
+      site: { captcha: CAPTCHA },
+      arrange: async (email) => {
+        const [id = ''] = await app.database('registrations').where({ email }).pluck<string[]>('id');
+        await filled(10, 'completions of registration', id);
+      },
+      fields: { 'h-captcha-response': 'right' },
+      shown: 'Too many attempts',
+      outcome: 'waiting_for_verification null',
+    },
+    {
+      rule: 'ten registrations of the network before',
+      arrange: () => filled(10, 'registrations from network', '127.0.0.1'),
+      shown: 'Too many attempts',
+      outcome: '',
+    },
+    {
+      rule: 'three registrations of the address before',
+      arrange: (email) => filled(3, 'registrations of address', email),
+      shown: 'Too many attempts',
+      outcome: '',
+    },
+    {
+      rule: 'a domain that the operator does not admit',
+      site: { registration: { domains: ['acme.example'], needsApproval: false } },
+      shown: 'E-mail addresses of this domain cannot register',
+      outcome: 'refused domain',
+    },
+    {
+      rule: 'a disposable address',
+      domain: 'mailinator.com',
+      shown: 'Temporary e-mail addresses cannot register',
+      outcome: 'refused disposable_address',
+    },
+    {
+      rule: 'a blocked domain',
+      domain: 'farm.example',
+      arrange: () => block('domain', 'farm.example'),
+      shown: 'Registrations from this domain or network are not accepted',
+      outcome: 'refused blocked',
+    },
+    {
+      rule: 'a blocked mailbox',
+      arrange: (email) => block('address', email.replace('@', '+1@')),
+      shown: 'This link has expired',
+      outcome: 'refused blocked',
+    },
+    {
+      rule: 'an operator who approves each registration',
+      site: { registration: { domains: null, needsApproval: true } },
+      shown: 'An operator checks your registration',
+      outcome: 'waiting_for_approval approval',
+    },
+    {
+      rule: 'a blocked network',
+      arrange: () => block('network', '127.0.0.1'),
+      shown: 'Registrations from this domain or network are not accepted',
+      outcome: 'refused blocked',
+    },
+  ];
+  for (const { rule, site: changes, domain, arrange, fields, shown, outcome } of ENDINGS) {
+    it(`does not admit a stranger past ${rule}`, async () => {
+      site = { ...open, ...changes };
+      const email = octocat({ domain });
+      const visitor = new Visitor(app);
+      const isLate = rule === 'ten completions before';
+      if (!isLate) await arrange?.(email);
+      const back = await comeBack(visitor);
+      if (isLate) await arrange?.(email);
+      const path = back.headers['location'];
+      const last =
+        path === undefined ? back : await visitor.send(String(path), { name: 'Octo', terms: '1', ...fields });
+      await app.database('registration_blocks').update({ lifted_at: new Date() }).whereNull('lifted_at');
+      expect(last.text).to.include(shown);
+      expect(await app.database('users').where({ email })).to.deep.equal([]);
+      const rows = await app.database('registrations').where({ email });
+      expect(rows.map(({ state, reason }) => `${state} ${reason}`).join()).to.equal(outcome);
+    });
+  }
+
+  it('asks for the captcha before the registration, and admits a person who solves it at the second attempt', async () => {
+    site = { ...open, captcha: CAPTCHA };
+    octocat();
+    const visitor = new Visitor(app);
+    const path = String((await comeBack(visitor)).headers['location']);
+    const page = await visitor.get(path);
+    expect(page.text).to.include('data-sitekey="the-site-key"');
+    expect(String(page.headers['content-security-policy'])).to.include('https://*.hcaptcha.com');
+    const answer = (token: string) => visitor.send(path, { name: 'Octo', terms: '1', 'h-captcha-response': token });
+    expect((await answer('wrong')).status).to.equal(400);
+    expect((await answer('right')).headers['location']).to.equal('/console');
+  });
+
+  it('gives signup credit within the limit of the network', async () => {
+    site = { ...open, signupCredit: CREDIT };
+    const outcomes: unknown[] = [];
+    for (const _ of [1, 2]) {
+      const email = octocat();
+      await register(new Visitor(app));
+      const [{ id }] = await app.database('accounts').where({ email });
+      outcomes.push((await app.database('signup_credits').where({ account_id: id }).first()).outcome);
+    }
+    expect(outcomes).to.deep.equal(['granted', 'network_limit']);
+  });
+
   it('completes a registration only in the browser that came back from the provider, and once', async () => {
     const email = octocat();
     const visitor = new Visitor(app);
@@ -86,7 +241,7 @@ describe('several providers of sign-in', () => {
   });
 
   it('neither registers nor links a person with an unverified address', async () => {
-    const email = octocat(false);
+    const email = octocat({ verified: false });
     const shown = await comeBack(new Visitor(app));
     expect([shown.status, shown.text.includes('Hub has not verified')]).to.deep.equal([401, true]);
     await Visitor.invited(app, { email });

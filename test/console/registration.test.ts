@@ -60,7 +60,7 @@ describe('the registration of strangers', () => {
     }
   }
   /** A page without what differs from one drawing to the next. */
-  const comparable = ({ text }: Shown): string => text.replaceAll(/form_[0-9a-z]{32}/g, '');
+  const comparable = ({ text }: Shown): string => text.replaceAll(/(?:form|reg)_[0-9a-z]{32}/g, '');
 
   /** Registers, and returns the path of the mailed link. */
   async function linkFor(email: string): Promise<string> {
@@ -125,6 +125,35 @@ describe('the registration of strangers', () => {
     const victim = new Visitor(app);
     expect((await victim.send(path, { password: 'the victim’s own words' })).status).to.equal(401);
     expect(await app.database('users').where({ email: 'victim@example.com' })).to.deep.equal([]);
+  });
+
+  it('sends the e-mail again, once, with a link that replaces the first one', async () => {
+    const shown = await send(entries('again@example.com'));
+    const first = pathIn(await mailTo('again@example.com'));
+    const registration = /reg_[0-9a-z]{32}/.exec(shown.text)?.[0] ?? '';
+    const resend = (fields: Record<string, string>) => new Visitor(app).send('/console/register-again', fields);
+    const answers = await Promise.all([resend({ registration }), resend({ registration })]);
+    const second = pathIn(await mailTo('again@example.com'));
+    answers.push(await resend({ registration: newId('registration') }), await resend({}));
+    expect(new Set(answers.map((answer) => `${answer.status} ${comparable(answer)}`))).to.have.property('size', 1);
+    const orders = await app.database('mails').where({ address: 'again@example.com' });
+    expect(orders).to.have.length(2);
+    expect((await new Visitor(app).get(first)).status).to.equal(410);
+    expect((await new Visitor(app).get(second)).status).to.equal(200);
+    expect((await resend({ registration })).text).to.include('Too many attempts');
+  });
+
+  it('answers a second request for the e-mail alike, whether or not a user has the address', async () => {
+    await Visitor.invited(app, { email: 'resident@example.com' });
+    await mailTo('resident@example.com');
+    const shown: string[] = [];
+    for (const email of ['resident@example.com', 'newcomer@example.com']) {
+      const [registration = ''] = /reg_[0-9a-z]{32}/.exec((await send(entries(email))).text) ?? [];
+      await mailTo(email);
+      shown.push(comparable(await new Visitor(app).send('/console/register-again', { registration })));
+      expect((await mailTo(email)).text.includes('already has a user'), email).to.equal(email.startsWith('resident'));
+    }
+    expect(shown[0]).to.equal(shown[1]);
   });
 
   it('opens a link in any browser, once, and does not count an opened page as its use', async () => {

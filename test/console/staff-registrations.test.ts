@@ -39,6 +39,8 @@ describe('registrations in the console of the staff', () => {
     const { state, account_id: accountId } = await rowOf(id);
     expect(state).to.equal('done');
     expect(await actionOf(id)).to.include({ kind: 'approve', author: 'op@example.com', reason: 'known from the fair' });
+    const welcome = await app.database('mails').where({ address: email }).first();
+    expect([welcome.kind, welcome.facts]).to.deep.equal(['welcome', { approved: 'yes' }]);
     const { text } = await reader.get(`${PATH}/${id}`);
     expect(text).to.include(email).and.include('Granted').and.include('known from the fair').and.include(accountId);
   });
@@ -69,11 +71,17 @@ describe('registrations in the console of the staff', () => {
     expect(text).to.include('By day, source and outcome').and.include(day).and.include('Registered');
   });
 
-  it('get no account when an operator rejects them, and are decided once', async () => {
+  it('get an e-mail and no account when an operator rejects them, and are decided once', async () => {
     const { id, email } = await waiting();
-    await operator.send(`${PATH}/${id}/reject`, { reason: 'a bot' });
+    const long = { reason: 'a bot', message: 'x'.repeat(501) };
+    expect((await operator.send(`${PATH}/${id}/reject`, long)).text).to.include('message');
+    await operator.send(`${PATH}/${id}/reject`, { reason: 'a bot', message: 'Use another address.' });
     expect(await rowOf(id)).to.include({ state: 'refused', reason: 'rejected' });
     expect(await app.database('users').where({ email })).to.deep.equal([]);
+    const mails = await app.database('mails').where({ address: email });
+    expect(mails.map(({ kind, facts }) => [kind, facts.message])).to.deep.equal([
+      ['registration_rejected', 'Use another address.'],
+    ]);
     const again = await operator.send(`${PATH}/${id}/approve`, { reason: 'a test' });
     expect(again.text).to.include('no such registration');
     expect(await app.database('operator_actions').where({ registration_id: id })).to.have.length(1);

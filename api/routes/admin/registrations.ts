@@ -14,7 +14,11 @@ import { boolean, exactly, idOf, object } from '../../../domain/json-schema.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
 import { REGISTRATION_STATES } from '../../../domain/registration.ts';
 import { SIGNUP_CREDIT_OUTCOMES } from '../../../domain/signup-credit.ts';
-import { blockRegistrationSchema, operatorActionSchema } from '../../../services/input/admin.ts';
+import {
+  blockRegistrationSchema,
+  operatorActionSchema,
+  rejectRegistrationSchema,
+} from '../../../services/input/admin.ts';
 import { authorshipOf } from '../../../services/people/administrator.ts';
 import { blockRegistrations, liftBlock } from '../../../services/people/registration-blocks.ts';
 import {
@@ -66,10 +70,11 @@ export const registrationEndpoints = endpoints('Administration', {
     request: 'POST /admin/v1/registrations/{registration_id}/reject',
     access: 'admin',
     summary: 'Reject a registration that waits',
-    body: jsonBody('RejectRegistration', operatorActionSchema),
+    description: 'An e-mail informs the person.',
+    body: jsonBody('RejectRegistration', rejectRegistrationSchema),
     answers: { 200: dataOf(REGISTRATION.schema, 'The registration') },
     handle: async ({ params: { registration_id: id }, caller, body }, { database }) => {
-      await reject(database, id, authorshipOf(caller, body));
+      await reject(database, id, { ...authorshipOf(caller, body), message: body.message ?? '' });
       return { data: REGISTRATION.present(await existing(database, id)) };
     },
   }),

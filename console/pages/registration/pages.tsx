@@ -8,15 +8,17 @@ import {
   type Admission,
   confirm,
   findRegistration,
-  type PasswordApplicant,
   register,
+  resendVerification,
   verify,
 } from '../../../services/people/registration.ts';
+import type { VerifyCaptcha } from '../../../services/people/registration-rules.ts';
 import { passwordFault } from '../../../services/people/sign-in.ts';
 import { CaptchaCheck, captchaField } from '../../html/captcha.tsx';
-import { Card, Field, Form, Problem } from '../../html/components.tsx';
+import { Card, Field, Form, FormButton, Problem } from '../../html/components.tsx';
 import { NewPassword, passwordFaultText } from '../../html/new-password.tsx';
 import { type PageResult, everybody, requireFound, type Visit } from '../../page.ts';
+import type { Texts } from '../../texts/texts.ts';
 import { enter } from '../sign-in/enter.ts';
 import { bare, ProviderLinks } from '../sign-in/views.tsx';
 import { acceptedVersion, AcceptTerms } from './terms.tsx';
@@ -45,12 +47,22 @@ export const registrationPages = [
     });
     if (answer === 'too many') return registrationForm(visit, services, texts.signIn.tooMany);
     if (answer.refusal !== null) return registrationForm(visit, services, texts.registration.refusals[answer.refusal]);
-    return bare(texts.signIn.sentTitle, <Card>{texts.registration.sent}</Card>);
+    return sent(texts, answer.id);
+  }),
+  everybody.form('/register-again', async (visit, services) => {
+    assertOpen(services);
+    const { form, texts, ip } = visit;
+    const isSent = await resendVerification(services, { id: form.exact('registration'), ip });
+    return bare(
+      texts.signIn.sentTitle,
+      <Card>{isSent ? texts.registration.sentAgain : <Problem of={texts.signIn.tooMany} />}</Card>,
+      isSent ? 200 : 400,
+    );
   }),
   everybody.page('/register/{registration_token}', async (visit, services) => {
     assertOpen(services);
     const registration = await findOwnRegistration(visit, services);
-    return registration ? completion(visit, registration, null) : expired(visit);
+    return registration ? completion(visit, services, registration, null) : expired(visit);
   }),
   everybody.form('/register/{registration_token}', async (visit, services) => {
     assertOpen(services);
@@ -60,17 +72,14 @@ export const registrationPages = [
     const token = tokenOf(visit);
     if (registration.passwordHash === null) return complete(visit, services, registration);
     const result = await verify(services, { token, password: form.exact('password') });
-    if (result === 'wrong') return completion(visit, registration, texts.registration.wrongPassword);
-    if (result === 'too many') return completion(visit, registration, texts.signIn.tooMany);
+    if (result === 'wrong') return completion(visit, services, registration, texts.registration.wrongPassword);
+    if (result === 'too many') return completion(visit, services, registration, texts.signIn.tooMany);
     return admitted(visit, services, result);
   }),
 ];
 
 /** Returns the check of the form's captcha; null if the operator has none. */
-function captchaOf(
-  { form, ip }: Visit,
-  { site: { captcha }, people }: ApiServices,
-): PasswordApplicant['verifyCaptcha'] {
+function captchaOf({ form, ip }: Visit, { site: { captcha }, people }: ApiServices): VerifyCaptcha {
   if (captcha === null) return null;
   return () => people.verifyCaptcha(captcha, { token: form.text(captchaField(captcha.provider)), ip });
 }
@@ -87,10 +96,15 @@ async function findOwnRegistration(visit: Visit, { database }: ApiServices): Pro
 async function complete(visit: Visit, services: ApiServices, registration: Registration): Promise<PageResult> {
   const { form, texts } = visit;
   const name = form.text('name');
-  if (!isPersonName(name)) return completion(visit, registration, texts.members.nameFault(PERSON_NAME_LENGTH));
+  const again = (problem: string): PageResult => completion(visit, services, registration, problem);
+  if (!isPersonName(name)) return again(texts.members.nameFault(PERSON_NAME_LENGTH));
   const termsVersion = acceptedVersion(visit);
-  if (termsVersion === false) return completion(visit, registration, texts.registration.acceptFirst);
-  const result = await confirm(services, tokenOf(visit), { name, termsVersion });
+  if (termsVersion === false) return again(texts.registration.acceptFirst);
+  const verifyCaptcha = captchaOf(visit, services);
+  const result = await confirm(services, tokenOf(visit), { name, termsVersion, verifyCaptcha });
+  if (result === 'too many') return again(texts.signIn.tooMany);
+  if (result === 'captcha_failed' || result === 'captcha_unavailable')
+    return again(texts.registration.refusals[result]);
   return { ...(await admitted(visit, services, result)), attempt: 'end' };
 }
 
@@ -156,12 +170,27 @@ function registrationForm(
   return { ...page, captcha: captcha?.provider };
 }
 
+function sent({ signIn, registration: messages }: Texts, registration: string): PageResult {
+  return bare(
+    signIn.sentTitle,
+    <Card>
+      <p>{messages.sent}</p>
+      <FormButton action="/console/register-again" label={messages.again} entries={{ registration }} />
+    </Card>,
+  );
+}
+
 /** The form that verifies the address or, for a person who comes from a provider, asks for the rest. */
-function completion(visit: Visit, { email, passwordHash }: Registration, problem: string | null): PageResult {
+function completion(
+  visit: Visit,
+  { site: { captcha } }: ApiServices,
+  { email, passwordHash }: Registration,
+  problem: string | null,
+): PageResult {
   const { path, texts, form } = visit;
   const { registration: messages, signIn } = texts;
   const hasPassword = passwordHash !== null;
-  return bare(
+  const page = bare(
     hasPassword ? messages.verifyTitle : messages.title,
     <Card>
       <Problem of={problem} />
@@ -174,12 +203,14 @@ function completion(visit: Visit, { email, passwordHash }: Registration, problem
           <>
             <Field name="name" value={form.text('name')} required autocomplete="name" />
             <AcceptTerms />
+            {captcha === null ? null : <CaptchaCheck captcha={captcha} />}
           </>
         )}
       </Form>
     </Card>,
     problem === null ? 200 : hasPassword ? 401 : 400,
   );
+  return hasPassword ? page : { ...page, captcha: captcha?.provider };
 }
 
 function expired({ texts: { registration: messages, welcome } }: Visit): Shown {

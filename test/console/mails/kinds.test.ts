@@ -23,7 +23,9 @@ const HOSTILE =
 const AT = '2026-11-02T10:30:00.000Z';
 /** Each name that a customer can choose is hostile, whatever the kind. */
 const FACTS = {
-  ...Object.fromEntries(['account', 'name', 'url', 'reason', 'network', 'device'].map((name) => [name, HOSTILE])),
+  ...Object.fromEntries(
+    ['account', 'name', 'url', 'reason', 'network', 'device', 'message'].map((name) => [name, HOSTILE]),
+  ),
   at: AT,
   until: AT,
   kind: 'receipt',
@@ -40,7 +42,13 @@ const FACTS = {
 };
 
 /** All kinds except invitations, which `sender.test.ts` accepts. */
-const KINDS: readonly MailKind[] = ['password_link', 'new_device', 'password_changed', ...NOTICES];
+const KINDS: readonly MailKind[] = [
+  'password_link',
+  'new_device',
+  'password_changed',
+  'registration_rejected',
+  ...NOTICES,
+];
 
 describe('the kinds of e-mails', () => {
   const app = useTestConsole({ settings: { canSendMail: true } });
@@ -110,7 +118,7 @@ describe('the kinds of e-mails', () => {
           'mailto:help@acme.example',
           ...(isNotice ? [`${app.baseUrl}/console/profile`] : []),
         ]);
-        expect(links[0]).to.match(new RegExp(`^${app.baseUrl}/console`));
+        expect(links[0]).to.match(new RegExp(`^${app.baseUrl}/`));
         expect(text, kind).to.include(`\n${links[0]}\n`).and.include('help@acme.example');
         expect(text.includes(action), kind).to.equal(isNotice);
       }
@@ -121,6 +129,13 @@ describe('the kinds of e-mails', () => {
     await order('welcome');
     const [mail] = await sendAll();
     expect(mail?.text).to.match(/curl '[^']+\/v1\/chat\/completions' \\\n {2}-H "Authorization: Bearer \$API_KEY"/);
+  });
+
+  it('a welcome after an approval reports the approval', async () => {
+    await order('welcome', { facts: { approved: 'yes' } });
+    const [mail] = await sendAll();
+    expect(mail?.raw).to.match(/^Subject: Your registration at Acme <AI> is approved\r$/m);
+    expect(mail?.text).to.include('An operator approved your registration').and.include('/v1/chat/completions');
   });
 
   it('leave out the notices that a person switched off, and never those about security', async () => {

@@ -18,6 +18,8 @@ import { rejectionOf } from '../../support/rejection.ts';
 
 const BY = { author: 'ada@example.com', reason: 'farming' };
 
+const PERSON = { password: 'a long password', name: 'Ada', language: 'en', termsVersion: null, verifyCaptcha: null };
+
 describe('services/people/registration-blocks', () => {
   let database: Database;
   useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
@@ -30,16 +32,15 @@ describe('services/people/registration-blocks', () => {
   });
 
   const block = (kind: BlockKind, value: string) => blockRegistrations(database, { kind, value }, BY);
-  const attempt = (email: string, ip: string) =>
-    register(services, { email, ip, password: 'a long password', name: 'Ada', language: 'en', termsVersion: null });
+  const attempt = (email: string, ip: string) => register(services, { ...PERSON, email, ip });
 
   it('refuses a domain with its subdomains, and not its neighbours, until it is lifted', async () => {
     const id = await block('domain', ' Farm.Example ');
     for (const email of ['a@farm.example', 'a@mx.FARM.example'])
-      expect(await attempt(email, '198.51.100.1')).to.deep.equal({ refusal: 'blocked' });
-    expect(await attempt('a@notfarm.example', '198.51.100.2')).to.deep.equal({ refusal: null });
+      expect(await attempt(email, '198.51.100.1')).to.include({ refusal: 'blocked' });
+    expect(await attempt('a@notfarm.example', '198.51.100.2')).to.include({ refusal: null });
     await liftBlock(database, id, BY);
-    expect(await attempt('b@farm.example', '198.51.100.3')).to.deep.equal({ refusal: null });
+    expect(await attempt('b@farm.example', '198.51.100.3')).to.include({ refusal: null });
   });
 
   const NETWORKS: readonly (readonly [network: string, inside: string, outside: string])[] = [
@@ -50,14 +51,14 @@ describe('services/people/registration-blocks', () => {
   for (const [network, inside, outside] of NETWORKS) {
     it(`refuses clients of ${network}, and no others`, async () => {
       await block('network', network);
-      expect(await attempt(`c@${newId('request')}.example`, inside)).to.deep.equal({ refusal: 'blocked' });
-      expect(await attempt(`d@${newId('request')}.example`, outside)).to.deep.equal({ refusal: null });
+      expect(await attempt(`c@${newId('request')}.example`, inside)).to.include({ refusal: 'blocked' });
+      expect(await attempt(`d@${newId('request')}.example`, outside)).to.include({ refusal: null });
     });
   }
 
   it('never tells a stranger that an address is blocked', async () => {
     await block('address', 'e.v.e+1@googlemail.com');
-    expect(await attempt('eve@gmail.com', '198.51.100.4')).to.deep.equal({ refusal: null });
+    expect(await attempt('eve@gmail.com', '198.51.100.4')).to.include({ refusal: null });
     const found = await findBlocks(database, { email: 'Eve+2@gmail.com', network: '198.51.100.4' });
     expect([...found]).to.deep.equal(['address']);
   });

@@ -27,13 +27,13 @@ describe('services/people/registration', () => {
     site: { ...NO_CREDIT, registration, documents: [] },
   });
   const open = () => services({ domains: null, needsApproval: false });
-  const details = { name: 'Ada', language: 'zh', termsVersion: '1', password: PASSWORD };
+  const details = { name: 'Ada', language: 'zh', termsVersion: '1', password: PASSWORD, verifyCaptcha: null };
 
   /** A client with a network of its own. */
   const newClient = (): string => `198.51.${++count % 256}.1`;
 
   async function attempt(email: string, to = open()): Promise<string> {
-    expect(await register(to, { ...details, email, ip: newClient() })).to.deep.equal({ refusal: null });
+    expect(await register(to, { ...details, email, ip: newClient() })).to.include({ refusal: null });
     return latest(email);
   }
 
@@ -135,7 +135,7 @@ describe('services/people/registration', () => {
     const closed = services({ domains: ['example.com'], needsApproval: false });
     await attempt(newEmail(), closed);
     for (const email of ['a@example.org', 'a@sub.example.com', 'a@example.com.example.org']) {
-      expect(await register(closed, { ...details, email, ip: newClient() })).to.deep.equal({ refusal: 'domain' });
+      expect(await register(closed, { ...details, email, ip: newClient() })).to.include({ refusal: 'domain' });
       expect(await rowOf(await latest(email))).to.include({ state: 'refused', reason: 'domain', password_hash: null });
     }
   });
@@ -157,8 +157,8 @@ describe('services/people/registration', () => {
     const identity = { issuer: 'https://login.example.com', subject: email };
     const token = `token of ${email}`;
     const applicant = { identity, email, source: 'Example', ip: newClient(), language: 'en', token };
-    expect(await registerWithProvider(open(), applicant)).to.deep.equal({ refusal: null });
-    const named = { name: 'Bea', termsVersion: null };
+    expect(await registerWithProvider(open(), applicant)).to.include({ refusal: null });
+    const named = { name: 'Bea', termsVersion: null, verifyCaptcha: null };
     expect(await confirm(open(), 'another token', named)).to.equal('over');
     expect(await verify(open(), { token, password: '' })).to.equal('over');
     const admitted = await confirm(open(), token, named);

@@ -59,9 +59,17 @@ describe('services/people/signup-credit', () => {
       site: { ...RULES, registration: { domains: null, needsApproval: false }, documents: [] },
     };
     const [email, password] = ['ida@acme.example', 'a long password of Ida'];
-    const person = { email, password, ip: '192.0.2.7', name: 'Ida', language: 'en', termsVersion: null };
+    const person = {
+      email,
+      password,
+      ip: '192.0.2.7',
+      name: 'Ida',
+      language: 'en',
+      termsVersion: null,
+      verifyCaptcha: null,
+    };
     const before = await countGrants();
-    expect(await attempt(services, person)).to.deep.equal({ refusal: null });
+    expect(await attempt(services, person)).to.include({ refusal: null });
     const { id } = await database('registrations').where({ email }).first('id');
     const mail = await makeRegistrationLink(database, id, null);
     expect(await countGrants()).to.equal(before);
@@ -75,9 +83,16 @@ describe('services/people/signup-credit', () => {
       database,
       site: { ...RULES, registration: { domains: null, needsApproval: false }, documents: [] },
     };
-    const person = { password: 'a long password', ip: '192.0.2.8', name: 'Jo', language: 'en', termsVersion: null };
+    const person = {
+      password: 'a long password',
+      ip: '192.0.2.8',
+      name: 'Jo',
+      language: 'en',
+      termsVersion: null,
+      verifyCaptcha: null,
+    };
     const answer = await attempt(services, { ...person, email: 'jo@mx.mailinator.com' });
-    expect(answer).to.deep.equal({ refusal: 'disposable_address' });
+    expect(answer).to.include({ refusal: 'disposable_address' });
   });
 
   it('gives no credit without an amount in the operator’s file, and records nothing', async () => {
@@ -110,10 +125,10 @@ describe('services/people/signup-credit', () => {
     expect(await second.then(String, String)).to.contain('signup_credits_once_per_mailbox');
   });
 
-  it('gives 1,000 people from 10 networks no more than the limits', async () => {
+  it('gives 300 people from 10 networks no more than the limits', async () => {
     const limited = { ...RULES, signupCredit: { ...CREDIT, perNetworkPerDay: 3, perDay: 25 } };
     const before = await countGrants();
-    const people = Array.from({ length: 1_000 }, (_, index) => ({
+    const people = Array.from({ length: 300 }, (_, index) => ({
       email: `person${index}@farm${index}.example`,
       ip: index % 2 === 0 ? `203.0.${index % 10}.${index % 250}` : `2001:db8:0:${index % 10}::${index.toString(16)}`,
     }));

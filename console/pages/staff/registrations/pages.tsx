@@ -1,6 +1,8 @@
 /** Registrations of strangers: by day, source and outcome; the approval of those that wait; and blocks. */
 import { approveRegistration, rejectRegistration } from '../../../../services/people/registration-decisions.ts';
 import { blockPerson, blockRegistrations, liftBlock } from '../../../../services/people/registration-blocks.ts';
+import { rejectRegistrationSchema } from '../../../../services/input/admin.ts';
+import { createValidator } from '../../../../services/input/validation.ts';
 import { REGISTRATION, REGISTRATION_BLOCK, REGISTRATION_COUNT } from '../../../../services/resources/registrations.ts';
 import type { ApiServices } from '../../../../api/services.ts';
 import { listRegistrationBlocks, type RegistrationBlock } from '../../../../db/queries/registration-blocks.ts';
@@ -52,7 +54,7 @@ export const staffRegistrationPages = [
   ),
   act(
     '/reject',
-    (visit, { database }, { id }) => rejectRegistration(database, id, authorshipOf(visit)),
+    (visit, { database }, { id }) => rejectRegistration(database, id, rejectionOf(visit)),
     'registrationRejected',
   ),
   act('/block', blockOne, 'blocked'),
@@ -94,6 +96,13 @@ async function blockOne(
 function kindIn({ form }: UserVisit): BlockKind {
   const kind = form.text('block_kind');
   return BLOCK_KINDS.find((known) => known === kind) ?? 'address';
+}
+
+const validateRejection = createValidator(rejectRegistrationSchema);
+
+function rejectionOf({ form, user }: UserVisit) {
+  const { reason, message = '' } = validateRejection({ reason: form.text('reason'), message: form.text('message') });
+  return { author: user.email, reason, message };
 }
 
 async function showAll(visit: UserVisit, { reports, clock }: ApiServices): Promise<PageResult> {
@@ -181,7 +190,9 @@ async function showOne(visit: UserVisit, services: ApiServices): Promise<PageRes
           {registration.state === 'waiting_for_approval' ? (
             <>
               <ReasonCard title={messages.approve} hint={messages.approveHint} action={`${path}/approve`} look="" />
-              <ReasonCard title={messages.reject} hint={messages.rejectHint} action={`${path}/reject`} look="danger" />
+              <ReasonCard title={messages.reject} hint={messages.rejectHint} action={`${path}/reject`} look="danger">
+                <Field name="message" label={messages.message} lines={2} />
+              </ReasonCard>
             </>
           ) : null}
           <ReasonCard title={messages.block} hint={messages.blockHint} action={`${path}/block`} look="danger">

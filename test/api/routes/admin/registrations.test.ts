@@ -45,7 +45,8 @@ describe('/admin/v1/registrations', () => {
       decided_by: 'ada',
       decision_reason: 'known',
     });
-    const rejected = await admin<{ data: Fields }>(`/registrations/${second}/reject`, { body: BY });
+    const body = { ...BY, message: 'Use the address of your company.' };
+    const rejected = await admin<{ data: Fields }>(`/registrations/${second}/reject`, { body });
     expect(rejected.body.data).to.include({ state: 'refused', state_reason: 'rejected', account_id: null });
     for (const id of [first, second, newId('registration')])
       expect((await admin<ErrorBody>(`/registrations/${id}/approve`, { body: BY })).status).to.equal(404);

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { orderMail } from '../../../../db/queries/mails.ts';
 import { newId } from '../../../../domain/ids.ts';
 import type { TestCaller } from '../../../support/factories.ts';
 import { useTestConsole, Visitor } from '../../../support/console.ts';
@@ -135,11 +136,16 @@ describe('api/routes/admin/users', () => {
     expect(await genway('users', 'leave', id, other.accountId)).to.include('There is no such account');
   });
 
-  it('deletes users, who are signed out at once', async () => {
+  it('deletes users, who are signed out at once, with the e-mails to their address', async () => {
     // contract 4.11:48
     const { id, path } = await invite('removed@example.com', '--account-id', customer.accountId);
     const visitor = await signIn(path);
+    for (const address of ['removed@example.com', 'kept@example.com'])
+      await orderMail(app.database, { kind: 'password_link', address, reference: null });
     expect(await genway('users', 'remove', id)).to.match(/deleted +true/);
+    expect(await app.database('mails').where('address', 'like', '%ed@example.com').pluck('address'))
+      .to.not.include('removed@example.com')
+      .and.to.include('kept@example.com');
     expect(await isSignedIn(visitor)).to.equal(false);
     expect(await genway('users', 'remove', id)).to.include('There is no such user');
   });
