@@ -1,6 +1,6 @@
 /** `genway config init`: writes the operator's first two files, from catalogue/vendors.yaml. */
 import { existsSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Document, isMap, isSeq, parseDocument, stringify } from 'yaml';
 import { VENDORS_CATALOGUE } from '../../catalogue/load.ts';
@@ -44,6 +44,7 @@ export async function initConfig(
   ] as const;
   const existing = files.find(([path]) => existsSync(path));
   if (existing) throw new OperatorError(`${existing[0]} exists. Move it away, or name another --folder.`);
+  await mkdir(folder, { recursive: true });
   for (const [path, content] of files) await writeFile(path, content, { flag: 'wx' });
   const variables = [...new Set([...written.matchAll(/\$\{(\w+)\}/g)].map(([, name]) => name))];
   terminal.print(

@@ -345,6 +345,7 @@ export const english = (product: string) => ({
     source: 'Source',
     state: 'State',
     state_reason: 'Cause',
+    signup_granted_usd: 'Credit granted',
     status: 'Status',
     submitted_at: 'Submitted',
     task_id: 'Task',

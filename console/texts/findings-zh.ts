@@ -59,6 +59,10 @@ const CHECKS: Readonly<Record<string, readonly [question: string, remedy: string
     '每批兑换码是否齐全，每个已兑换的兑换码是否恰好入账一次，每笔兑换码入账是否对应已兑换的兑换码，使各批次的合计相符？',
     '转账和促销赠金是正确的。请把该批次与它们对照，并按重复入账或未入账的金额调整账户。',
   ],
+  signup_credits: [
+    '每个获得注册赠金的注册是否都有对应转账，每笔此类转账是否都有对应注册，使每个邮箱只获赠一次？',
+    '转账是正确的。请把账户与其注册对照，并按重复入账或未入账的金额调整账户。',
+  ],
   text_allowances: [
     '每笔文本预留是否等于其划拨减去收费和退回？',
     '转账是正确的。请找出绕过 `write_text` 的语句，并把 text_allowances 的金额改为转账之和；没有对应记录的预留请退回其余额。',
@@ -130,6 +134,10 @@ const DETAILS: readonly (readonly [english: string, chinese: string])[] = [
   [
     '{credited} credited to {account} by {credit}, {redeemed} redeemed by {redeemer}',
     '入账 {credited}（账户 {account}，{credit}），兑换 {redeemed}（账户 {redeemer}）',
+  ],
+  [
+    '{credited} credited by {credit}, {granted} granted to the registration',
+    '入账 {credited}（{credit}），注册获赠 {granted}',
   ],
   ['{issued} codes were issued, but {stored} are there', '发行了 {issued} 个兑换码，但存在 {stored} 个'],
   [

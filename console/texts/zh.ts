@@ -340,6 +340,7 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
     source: '来源',
     state: '状态',
     state_reason: '缘由',
+    signup_granted_usd: '已发放赠金',
     status: '状态',
     submitted_at: '提交时间',
     task_id: '任务',

@@ -1,5 +1,6 @@
 /** Registrations as operators see them. */
 import { firstIdAt } from '../../domain/ids.ts';
+import type { PicoUsd } from '../../domain/money.ts';
 import type { RegistrationState } from '../../domain/registration.ts';
 import type { SignupCreditOutcome } from '../../domain/signup-credit.ts';
 import type { Database } from '../database.ts';
@@ -31,6 +32,8 @@ export interface RegistrationCount extends Pick<ListedRegistration, 'source' | '
   /** The day in UTC, such as `2026-11-30`. */
   readonly day: string;
   readonly registrations: number;
+  /** The signup credit that the ledger has for them. */
+  readonly granted: PicoUsd;
 }
 
 const JOINED = /* sql */ `registrations AS registration
@@ -81,12 +84,13 @@ export async function countRegistrations(
   const { rows } = await database.raw<{ rows: RowOf<RegistrationCount>[] }>(
     /* sql */ `
     SELECT to_char(registration.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, registration.source,
-      registration.state, registration.reason, credit.outcome AS signup_credit, count(*)::integer AS registrations
+      registration.state, registration.reason, credit.outcome AS signup_credit, count(*)::integer AS registrations,
+      coalesce(sum(credit.amount) FILTER (WHERE credit.outcome = 'granted'), 0) AS granted
     FROM ${JOINED} WHERE ${FILTERED}
     GROUP BY 1, 2, 3, 4, 5 ORDER BY 1 DESC, 6 DESC, 2, 3, 4, 5 LIMIT :limit`,
     { ...bindingsOf(filter), limit },
   );
-  return rows.map((row) => readRow(row, {}));
+  return rows.map((row) => readRow(row, { amounts: ['granted'] }));
 }
 
 function bindingsOf({ id, from, to, state, source, signupCredit }: RegistrationFilter) {

@@ -7,6 +7,7 @@ import { LEDGER_CHECKS } from './ledger-checks.ts';
 import { GIFT_CHECK } from './gift-check.ts';
 import { PROMO_CHECKS } from './promo-checks.ts';
 import { RESULT_CHECK } from './result-check.ts';
+import { SIGNUP_CHECK } from './signup-check.ts';
 import { TEXT_CHECKS } from './text-checks.ts';
 import { USAGE_CHECKS } from './usage-checks.ts';
 import { DELIVERY_CHECK, WORKFLOW_CHECK } from './workflow-check.ts';
@@ -15,6 +16,7 @@ export const CHECKS: readonly Check[] = [
   ...LEDGER_CHECKS,
   ...PROMO_CHECKS,
   GIFT_CHECK,
+  SIGNUP_CHECK,
   ...TEXT_CHECKS,
   BUDGET_CHECK,
   ...USAGE_CHECKS,

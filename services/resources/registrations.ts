@@ -32,6 +32,7 @@ export const REGISTRATION_COUNT = nested<RegistrationCount>({
   state_reason: field.oneOf(REGISTRATION_REASONS).orNull('reason'),
   signup_credit: field.oneOf(SIGNUP_CREDIT_OUTCOMES).orNull('signupCredit'),
   registrations: field.count('registrations', 'The number of registrations'),
+  signup_granted_usd: field.usd('granted', 'The signup credit that the ledger has for them'),
 });
 
 export const REGISTRATION_BLOCK = resource<RegistrationBlock>('RegistrationBlock', {

@@ -69,6 +69,8 @@ describe('registrations in the console of the staff', () => {
       .database('registrations')
       .select(app.database.raw(`to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day`));
     expect(text).to.include('By day, source and outcome').and.include(day).and.include('Registered');
+    const granted = text.slice(text.indexOf('Credit granted'));
+    expect(granted).to.match(/\$1\.00/);
   });
 
   it('get an e-mail and no account when an operator rejects them, and are decided once', async () => {

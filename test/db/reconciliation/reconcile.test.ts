@@ -9,11 +9,13 @@ import { setEndUserBudget } from '../../../db/queries/end-user-budgets.ts';
 import { finishTask } from '../../../db/queries/finish-task.ts';
 import { issueGiftBatch, redeemGiftCode } from '../../../services/money/gift-codes.ts';
 import { grantPromoCredit } from '../../../db/queries/promo-grants.ts';
+import { recordSignupCredit } from '../../../db/queries/signup-credits.ts';
 import { recordRateCards } from '../../../db/queries/rate-cards.ts';
 import type { FileLookup, Finding, WorkflowLookup } from '../../../db/reconciliation/check.ts';
 import { CHECKS, reconcile, runChecks } from '../../../db/reconciliation/reconcile.ts';
 import type { NewTextHold } from '../../../db/text-money/ledger.ts';
 import { priceText } from '../../../domain/pricing.ts';
+import { digestToken } from '../../../domain/bearer-token.ts';
 import { newId } from '../../../domain/ids.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { type SuiteDatabase, useTestDatabase } from '../../support/database.ts';
@@ -71,6 +73,8 @@ interface Given {
   readonly giftBatch: string;
   readonly gift: string;
   readonly giftAccount: string;
+  /** An account that registered, with signup credit. */
+  readonly registered: string;
 }
 
 interface Damage {
@@ -419,6 +423,25 @@ const DAMAGES: Readonly<Record<string, Damage>> = {
     sql: 'DELETE FROM gift_codes WHERE batch_id = :giftBatch AND redeemed_at IS NULL',
     says: /^2 codes were issued, but 1 are there$/,
   },
+  'signup credit that was posted for no registration': {
+    check: 'signup_credits',
+    subject: 'registered',
+    sql: 'DELETE FROM signup_credits WHERE account_id = :registered',
+    says: /^1000000000000 credited by tr_\w+, 0 granted to the registration$/,
+  },
+  'a registration whose signup credit was never posted': {
+    check: 'signup_credits',
+    subject: 'registered',
+    sql: `DELETE FROM transfers WHERE kind = 'signup_grant' AND account_id = :registered`,
+    says: /^0 credited by nothing, 1000000000000 granted to the registration$/,
+  },
+  'a mailbox that got signup credit twice': {
+    check: 'signup_credits',
+    subject: 'registered',
+    sql: `INSERT INTO transfers SELECT (jsonb_populate_record(transfer, '{"id": "tr_again"}')).* FROM transfers AS transfer
+      WHERE kind = 'signup_grant' AND account_id = :registered`,
+    says: /^1000000000000 credited by tr_again, 0 granted to the registration$/,
+  },
   'an account whose gift left no mark': {
     check: 'topped_up',
     subject: 'giftAccount',
@@ -658,6 +681,7 @@ async function prepare({ database, url }: SuiteDatabase): Promise<Given> {
     ...(await preparePromo(database, url)),
     ...(await prepareBudget(database, url)),
     ...(await prepareGift(database)),
+    registered: await prepareRegistered(database),
     ...(await preparePlan(database)),
   };
 }
@@ -716,6 +740,16 @@ async function prepareGift(database: Database): Promise<Pick<Given, 'giftBatch' 
   const redeemer = { accountId: giftAccount, email: null, ip: '127.0.0.1' };
   const { id } = await redeemGiftCode(database, issued.giftCodes[0] ?? '', redeemer);
   return { giftBatch: issued.id, gift: id, giftAccount };
+}
+
+async function prepareRegistered(database: Database): Promise<string> {
+  const { id: accountId } = await createAccount(database);
+  const credit = { amount: 10n ** 12n, perNetworkPerDay: 1, perDay: 1, afterFirstPayment: false };
+  const person = { accountId, normalAddressDigest: digestToken('ada@example.com'), network: '192.0.2.0/24' };
+  await database.transaction((transaction) =>
+    recordSignupCredit(transaction, { ...person, isDisposable: false }, credit),
+  );
+  return accountId;
 }
 
 /** An end user with a budget, with the charge of one request and the hold of another. */

@@ -137,7 +137,7 @@ async function showAll(visit: UserVisit, { reports, clock }: ApiServices): Promi
       of={REGISTRATION_COUNT}
       rows={counts}
       none={messages.none}
-      columns={['day', 'source', 'state', 'state_reason', 'signup_credit', 'registrations']}
+      columns={['day', 'source', 'state', 'state_reason', 'signup_credit', 'registrations', 'signup_granted_usd']}
     />,
     registrations.length === 0 ? null : (
       <TableCard
