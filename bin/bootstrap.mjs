@@ -1,8 +1,8 @@
 /**
- * Makes `npm start` and `npm test` work on a fresh clone: checks the Node version, installs the dependencies if they
+ * Makes `npm start`, `npm test` and `npm run genway` work on a fresh clone: checks the Node version, installs the dependencies if they
  * are missing or out of date, then runs the TypeScript entry point in the same process. Has no dependencies itself.
  *
- * Usage: node bin/bootstrap.mjs start|test [arguments]
+ * Usage: node bin/bootstrap.mjs start|test|genway [arguments]
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 
 const MIN_NODE = [20, 19];
 const INSTALL_TIMEOUT_MS = 20 * 60_000;
-const ENTRIES = { start: './start.ts', test: './tools/run-tests.ts' };
+const ENTRIES = { start: './start.ts', test: './tools/run-tests.ts', genway: './genway.ts' };
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const lockFile = `${root}package-lock.json`;
@@ -45,11 +45,12 @@ function isInstalled() {
 }
 
 function install() {
-  console.log('installing the dependencies');
+  // The output of `genway` is for programs, too.
+  console.error('installing the dependencies');
   const command = ['ci', '--no-audit', '--no-fund'];
   try {
     execFileSync('npm', command, {
-      stdio: 'inherit',
+      stdio: ['inherit', process.stderr, 'inherit'],
       shell: process.platform === 'win32',
       timeout: INSTALL_TIMEOUT_MS,
     });

@@ -14,6 +14,7 @@ const OWN_PAGES = [
   ['webhookEndpoint', 'webhooks'],
   ['textRequest', 'text-requests'],
   ['batch', 'batches'],
+  ['giftBatch', 'gift-codes'],
   ['account', 'accounts'],
   ['task', 'tasks'],
 ] as const;

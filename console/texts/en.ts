@@ -1221,6 +1221,8 @@ export const english = (product: string) => ({
       file: 'File',
       operatorAction: 'Operator action',
       promoGrant: 'Promo credit',
+      giftBatch: 'Batch of gift codes',
+      giftCode: 'Gift code',
     },
     ofAccount: (name: string) => `Account ${name}`,
     notGiven: 'not set',

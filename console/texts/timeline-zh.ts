@@ -248,6 +248,17 @@ export const TIMELINE_ZH: TimelineTexts = {
     given: (usd, author, reason) => `${author} 赠送 ${usd}：${reason}`,
     expires: '剩余部分到期',
   },
+  gift: {
+    batch: (label, codes, usd, redeemed, status) =>
+      `${codes} 个兑换码，每个 ${usd}（${label}）：已兑换 ${redeemed} 个，${status}。`,
+    code: (account, batch, verdict) =>
+      `${account === null ? '未兑换' : `由 ${account} 兑换`}，属于 ${batch}：${verdict}`,
+    issued: (author) => `${author} 发行`,
+    approved: (author) => `${author} 批准`,
+    withdrawn: (author, reason) => `${author} 撤回：${reason}`,
+    redeemed: (credit) => `兑换为 ${credit}`,
+    expires: '未兑换的兑换码到期',
+  },
   text: {
     verdict: (outcome, code, usd, loss) =>
       `${outcome}${code === null ? '' : `（${code}）`}，已收费 ${usd}${loss === null ? '' : `，我们承担 ${loss}`}。`,

@@ -1182,6 +1182,8 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
       file: '文件',
       operatorAction: '运营操作',
       promoGrant: '促销赠金',
+      giftBatch: '兑换码批次',
+      giftCode: '兑换码',
     },
     ofAccount: (name) => `账户 ${name}`,
     notGiven: '未填写',

@@ -124,6 +124,22 @@ export async function listRedeemedGiftCodes(
   return (await newestFirst(query, page)).map((row) => readRow(row, {}));
 }
 
+/** A code as operators find it. */
+export interface FoundGiftCode {
+  readonly batchId: string;
+  /** Null until an account redeems the code, like the next two. */
+  readonly accountId: string | null;
+  readonly redeemedAt: Date | null;
+  readonly creditId: string | null;
+}
+
+export async function findGiftCode(database: Database, id: string): Promise<FoundGiftCode | null> {
+  const row = await database('gift_codes')
+    .where({ id })
+    .first<RowOf<FoundGiftCode> | undefined>('batch_id', 'account_id', 'redeemed_at', 'credit_id');
+  return row ? readRow(row, {}) : null;
+}
+
 /** A code with its batch. */
 export interface LockedGiftCode {
   readonly id: string;

@@ -1,4 +1,4 @@
-/** Finds the account and the timeline of any id. */
+/** Finds the account, if there is one, and the timeline of any id. */
 import type { Database } from '../../db/database.ts';
 import { type Account, findAccount } from '../../db/queries/accounts.ts';
 import { listApiKeys } from '../../db/queries/api-keys.ts';
@@ -11,6 +11,7 @@ import {
   findUploadById,
 } from '../../db/queries/by-id.ts';
 import { findDelivery, listDeliveries } from '../../db/queries/deliveries.ts';
+import { findGiftBatch, findGiftCode, type GiftBatch } from '../../db/queries/gift-codes.ts';
 import { listAccountActions } from '../../db/queries/operator-actions.ts';
 import { findPromoGrantById } from '../../db/queries/promo-grants.ts';
 import { findTask } from '../../db/queries/tasks.ts';
@@ -18,6 +19,7 @@ import { findTransferById, listTransfersOfText } from '../../db/queries/transfer
 import { type FailedTextAttempt, listFailedAttempts } from '../../db/queries/failed-text-attempts.ts';
 import { listTextAttempts, type RecordedAttempt } from '../../db/queries/upstream-calls.ts';
 import { findTextUsage } from '../../db/queries/usage.ts';
+import { giftStatusOf } from '../../domain/gift-code.ts';
 import { ID_PREFIX, type IdKind, isId } from '../../domain/ids.ts';
 import { formatDollars } from '../../domain/money.ts';
 import { explainBatch, findBatchWithMoney } from '../batches/explain-batch.ts';
@@ -30,14 +32,15 @@ interface Sources extends Pick<Services, 'database' | 'tasks'> {
   readonly texts: TimelineTexts;
 }
 
-/** The timeline of a resource, and its account. */
+/** The timeline of a resource, and its account; null if no account has it. */
 interface OwnedTimeline extends Timeline {
-  readonly accountId: string;
+  readonly accountId: string | null;
 }
 
 export interface Found extends Timeline {
   readonly kind: FindableKind;
-  readonly account: Account;
+  /** Null for gift codes that nobody redeemed, and for their batches. */
+  readonly account: Account | null;
 }
 
 type Finder = (sources: Sources, id: string) => Promise<OwnedTimeline | null>;
@@ -294,6 +297,43 @@ const findPromoTimeline = createFinder(findPromoGrantById, (grant, { texts: { pr
   };
 });
 
+async function findGiftBatchTimeline({ database, texts }: Sources, id: string): Promise<OwnedTimeline | null> {
+  const batch = await findGiftBatch(database, id);
+  return batch && { id, accountId: null, ...tellGiftBatch(batch, texts) };
+}
+
+function tellGiftBatch(batch: GiftBatch, texts: TimelineTexts): TimelineParts {
+  const { gift: phrases } = texts;
+  const { label, codes, redeemedCodes, amount, author, createdAt, expiresAt } = batch;
+  const { approvedAt, approvedBy, withdrawnAt, withdrawnBy, withdrawalReason } = batch;
+  const status = timelineLabel(giftStatusOf(batch, new Date()), texts);
+  return {
+    verdict: phrases.batch(label, codes, formatDollars(amount), redeemedCodes, status),
+    events: oldestFirst([
+      { at: createdAt, source: 'operator', text: phrases.issued(author) },
+      ...at(approvedAt, 'operator', phrases.approved(approvedBy ?? '')),
+      ...at(withdrawnAt, 'operator', phrases.withdrawn(withdrawnBy ?? '', withdrawalReason ?? '')),
+      { at: expiresAt, source: 'ledger', text: phrases.expires },
+    ]),
+  };
+}
+
+/** Returns the timeline of the code's batch, and the redemption. The code itself is not stored. */
+async function findGiftCodeTimeline({ database, texts }: Sources, id: string): Promise<OwnedTimeline | null> {
+  const code = await findGiftCode(database, id);
+  const batch = code && (await findGiftBatch(database, code.batchId));
+  if (!code || !batch) return null;
+  const { accountId, redeemedAt, creditId } = code;
+  const { verdict, events } = tellGiftBatch(batch, texts);
+  const { gift: phrases } = texts;
+  return {
+    id,
+    accountId,
+    verdict: phrases.code(accountId, batch.id, verdict),
+    events: oldestFirst([...events, ...at(redeemedAt, 'ledger', phrases.redeemed(creditId ?? ''))]),
+  };
+}
+
 const FINDERS = {
   account: findAccountTimeline,
   apiKey: findKeyTimeline,
@@ -308,6 +348,8 @@ const FINDERS = {
   file: findFileTimeline,
   operatorAction: findActionTimeline,
   promoGrant: findPromoTimeline,
+  giftBatch: findGiftBatchTimeline,
+  giftCode: findGiftCodeTimeline,
 } as const satisfies Partial<Record<IdKind, Finder>>;
 
 export type FindableKind = keyof typeof FINDERS;
@@ -330,8 +372,9 @@ export async function findById(
   const id = answer === undefined ? given : `${ID_PREFIX.request}${answer}`;
   const kind = FINDABLE_KINDS.find((candidate) => isId(candidate, id));
   const timeline = kind && (await FINDERS[kind](sources, id));
-  const account = timeline && (await findAccount(sources.database, timeline.accountId));
-  return account ? { ...timeline, kind, account } : null;
+  if (!timeline) return null;
+  const account = timeline.accountId === null ? null : await findAccount(sources.database, timeline.accountId);
+  return { ...timeline, kind, account };
 }
 
 /** The event at a time; none if the time is null. */

@@ -22,6 +22,7 @@ const LABELS: Readonly<Record<string, string>> = {
   in_progress: 'in progress',
   cancelled_by_operator: 'cancelled by an operator',
   cancelled_by_customer: 'cancelled by the customer',
+  awaiting_approval: 'awaiting approval',
   // Temporal's own words.
   'activity ScheduleToClose timeout': 'no time was left',
   'activity StartToClose timeout': 'the attempt took too long',
@@ -167,6 +168,17 @@ export const TIMELINE_TEXTS = {
       `: ${available} available, ${held} on hold, ${spent} spent, ${expired} expired.`,
     given: (usd: string, author: string, reason: string) => `${usd} given by ${author}: ${reason}`,
     expires: 'What is left expires',
+  },
+  gift: {
+    batch: (label: string, codes: number, usd: string, redeemed: number, status: string) =>
+      `${codes} gift codes of ${usd} (${label}): ${redeemed} redeemed, ${status}.`,
+    code: (account: string | null, batch: string, verdict: string) =>
+      `${account === null ? 'Not redeemed' : `Redeemed by ${account}`}, of ${batch}: ${verdict}`,
+    issued: (author: string) => `Issued by ${author}`,
+    approved: (author: string) => `Approved by ${author}`,
+    withdrawn: (author: string, reason: string) => `Withdrawn by ${author}: ${reason}`,
+    redeemed: (credit: string) => `Redeemed as ${credit}`,
+    expires: 'Codes that nobody redeemed expire',
   },
   text: {
     verdict: (outcome: string, code: string | null, usd: string, loss: string | null) =>

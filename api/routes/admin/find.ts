@@ -21,7 +21,9 @@ const FOUND = resource<Found>(
     object: field.constant('found'),
     id: field.text('id', 'The id that was found. A request id leads to its task or text request'),
     kind: field.oneOf(FINDABLE_KINDS)('kind', 'The kind of the id'),
-    account: field.object(LISTED_ACCOUNT)('account'),
+    account: field
+      .object(LISTED_ACCOUNT)
+      .orNull('account', 'Null for gift codes that nobody redeemed, and for their batches'),
     verdict: field.text('verdict', 'The current state'),
     lines: field.texts(text())(renderFound, 'The events as lines of text'),
     events: field.list(EVENT)('events', 'The events, oldest first'),
@@ -47,10 +49,12 @@ export const findEndpoints = endpoints('Administration', {
 });
 
 function renderFound(found: Found): readonly string[] {
+  const timeline = renderTimeline(found);
+  if (found.account === null) return timeline;
   const { id, name, email, externalId, suspendedAt, closedAt } = found.account;
   const state = closedAt !== null ? ' (closed)' : suspendedAt !== null ? ' (suspended)' : '';
   const owner = [id, name, ...(email === null ? [] : [email]), ...(externalId === null ? [] : [externalId])].join(', ');
-  return [`account: ${owner}${state}`, ...renderTimeline(found)];
+  return [`account: ${owner}${state}`, ...timeline];
 }
 
 function nothingFound(id: string): ServiceError {

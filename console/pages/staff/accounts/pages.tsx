@@ -167,7 +167,9 @@ function FoundTimeline({ found: { id, kind, account, verdict, events, pending } 
     <Card title={messages.kinds[kind]}>
       <p class="verdict">{verdict}</p>
       <p class="row">
-        <a href={`/console/staff/accounts/${account.id}`}>{messages.ofAccount(account.name || account.id)}</a>
+        {account === null ? null : (
+          <a href={`/console/staff/accounts/${account.id}`}>{messages.ofAccount(account.name || account.id)}</a>
+        )}
         {kind === 'account' ? null : <AnyId id={id} />}
       </p>
       <Timeline events={events} {...(pending && { pending })} />

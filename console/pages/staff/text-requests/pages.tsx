@@ -75,7 +75,8 @@ async function findRequest(services: ApiServices, id: string, { timeline }: Text
 
 async function showRequest({ params, texts }: UserVisit, services: ApiServices): Promise<PageResult> {
   const request = await findRequest(services, params['text_request_id'] ?? '', texts);
-  const { id, account, verdict, events } = requireFound(request?.id === params['text_request_id'] ? request : null);
+  const { id, verdict, events, ...found } = requireFound(request?.id === params['text_request_id'] ? request : null);
+  const account = requireFound(found.account);
   // Null while the request is in progress.
   const usage = await findTextUsage(services.database, id);
   const { staffTextRequests: messages, staffTasks, common, fields } = texts;

@@ -7,7 +7,14 @@ import { grantPromoCredit } from '../../../../db/queries/promo-grants.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { type ErrorBody, useTestApp } from '../../../support/app.ts';
-import { createEndpoint, createTaskRow, finishAsSucceeded, type TestCaller } from '../../../support/factories.ts';
+import { issueGiftBatch, redeemGiftCode } from '../../../../services/money/gift-codes.ts';
+import {
+  createEndpoint,
+  createTaskRow,
+  finishAsSucceeded,
+  newGiftBatch,
+  type TestCaller,
+} from '../../../support/factories.ts';
 import { type Answer, call } from '../../../support/stack.ts';
 import { newHold, openTextLedger, settlementOf } from '../../../support/text-money.ts';
 
@@ -15,7 +22,7 @@ interface FoundBody {
   readonly data: {
     readonly id: string;
     readonly kind: string;
-    readonly account: { readonly id: string; readonly name: string };
+    readonly account: { readonly id: string; readonly name: string } | null;
     readonly verdict: string;
     readonly lines: readonly string[];
     readonly events: readonly { readonly text: string }[];
@@ -38,7 +45,7 @@ describe('api/routes/admin/find', () => {
     const { status, body } = await find(id);
     expect(status, `${id}: ${JSON.stringify(body)}`).to.equal(200);
     expect(body.data).to.include({ kind });
-    expect(body.data.account.id).to.equal(caller.accountId);
+    expect(body.data.account?.id).to.equal(caller.accountId);
     return body.data.lines.join('\n');
   }
 
@@ -121,6 +128,28 @@ describe('api/routes/admin/find', () => {
     expect(events.map(({ text }) => text)).to.deep.equal(['$5.00 given by admin: a campaign', 'What is left expires']);
   });
 
+  it('finds a batch of gift codes and each code by its id, with the redemption and without the code', async () => {
+    // contract 4.11:11
+    const { accountId } = await app.createAccount();
+    const batch = await issueGiftBatch(
+      { database: app.database, money: { secondApprovalAbove: null } },
+      newGiftBatch({ amount: parseUsd(5), codes: 2 }),
+    );
+    const [typed = ''] = batch.giftCodes;
+    const redeemer = { accountId, userId: null, ip: '192.0.2.1' };
+    const { id: redeemed } = await redeemGiftCode(app.database, typed, redeemer);
+    const [{ id: unused }] = await app.database('gift_codes').where({ batch_id: batch.id }).whereNot({ id: redeemed });
+    const found = await Promise.all([batch.id, redeemed, unused].map((id) => find(id)));
+    expect(found.map(({ body: { data } }) => data.account?.id ?? null)).to.deep.equal([null, accountId, null]);
+    const story = `2 gift codes of $5.00 (${batch.label}): 1 redeemed, open.`;
+    expect(found.map(({ body: { data } }) => data.verdict)).to.deep.equal([
+      story,
+      `Redeemed by ${accountId}, of ${batch.id}: ${story}`,
+      `Not redeemed, of ${batch.id}: ${story}`,
+    ]);
+    expect(JSON.stringify(found)).not.to.include(typed);
+  });
+
   it('an answer is plain text by Accept, with the account first', async () => {
     // contract 4.11:11
     const response = await fetch(`${app.baseUrl}/admin/v1/find/${caller.keyId}`, {
@@ -138,6 +167,8 @@ describe('api/routes/admin/find', () => {
     'file',
     'operatorAction',
     'promoGrant',
+    'giftBatch',
+    'giftCode',
   ] as const) {
     it(`answers 404 for the id of a ${kind} that does not exist`, async () => {
       expect((await find(newId(kind))).status).to.equal(404);
