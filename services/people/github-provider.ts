@@ -13,7 +13,7 @@ import {
 } from 'openid-client';
 import { isObject } from '../../domain/json.ts';
 import type { IdentityProvider, ProviderClient } from './identity-provider.ts';
-import { PROVIDER_TIMEOUT_SECONDS, SignInRefusedError, toRefusal } from './identity-provider.ts';
+import { addressOf, PROVIDER_TIMEOUT_SECONDS, SignInRefusedError, toRefusal } from './identity-provider.ts';
 
 const HEADERS = { accept: 'application/vnd.github+json', 'user-agent': 'genway', 'x-github-api-version': '2022-11-28' };
 
@@ -80,5 +80,5 @@ function primaryIn(emails: unknown): { readonly email: string | null; readonly i
     ? emails.filter(isObject).find((entry) => entry['primary'] === true)
     : undefined;
   const { email, verified } = primary ?? {};
-  return { email: typeof email === 'string' ? email.toLowerCase() : null, isEmailVerified: verified === true };
+  return { email: addressOf(email), isEmailVerified: verified === true };
 }

@@ -1,6 +1,7 @@
 /** What the providers with which people sign in have in common. */
 import { AuthorizationResponseError } from 'openid-client';
 import type { ProviderSettings } from '../../catalogue/sign-in-providers.ts';
+import { isEmailAddress } from '../../domain/email-address.ts';
 
 /** The longest wait for an answer of a provider, while a person waits for the page. */
 export const PROVIDER_TIMEOUT_SECONDS = 10;
@@ -26,6 +27,14 @@ export interface Identity {
   readonly email: string | null;
   /** Whether the provider has verified that the address belongs to the person. */
   readonly isEmailVerified: boolean;
+}
+
+/**
+ * Reads the address that a provider sends. Returns null for an address with other characters than Genway accepts: some
+ * of them, such as the Kelvin sign, become ASCII letters in lower case, and so the address of another person.
+ */
+export function addressOf(email: unknown): string | null {
+  return typeof email === 'string' && isEmailAddress(email) ? email.toLowerCase() : null;
 }
 
 export interface IdentityProvider extends Pick<ProviderSettings, 'name' | 'issuer' | 'asksSecondFactor'> {

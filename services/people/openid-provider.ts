@@ -18,6 +18,7 @@ import {
   fetchUserInfo,
 } from 'openid-client';
 import {
+  addressOf,
   type IdentityProvider,
   PROVIDER_TIMEOUT_SECONDS,
   type ProviderClient,
@@ -63,7 +64,7 @@ export function createOpenIdProvider(settings: ProviderClient): IdentityProvider
         return {
           issuer: claims.iss,
           subject: claims.sub,
-          email: typeof email === 'string' ? email.toLowerCase() : null,
+          email: addressOf(email),
           isEmailVerified: verified === true,
         };
       } catch (error) {

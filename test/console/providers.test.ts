@@ -249,6 +249,19 @@ describe('several providers of sign-in', () => {
     expect(await app.database('registrations').where({ email })).to.deep.equal([]);
   });
 
+  it('takes no address for that of another person, though both read alike in lower case', async () => {
+    const { accountId } = await app.createAccount();
+    const owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: accountId });
+    await owner.send(`/console/accounts/${accountId}/members`, { email: 'kate@example.com', role: 'owner' });
+    for (const email of ['\u212aate@example.com', 'k\u0430te@example.com', 'kate@ex\u0430mple.com']) {
+      octocat();
+      github.user = { ...github.user, emails: [{ email, primary: true, verified: true }] };
+      const shown = await comeBack(new Visitor(app));
+      expect([shown.status, shown.text.includes('Hub has not verified')], email).to.deep.equal([401, true]);
+    }
+    expect(await app.database('users').where({ email: 'kate@example.com' })).to.deep.equal([]);
+  });
+
   it('links no identity to a user with a password by a verified address', async () => {
     const email = octocat();
     await Visitor.invited(app, { email });

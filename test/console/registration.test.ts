@@ -187,7 +187,25 @@ describe('the registration of strangers', () => {
   const WRONG: readonly Record<string, string>[] = [
     { email: 'nobody' },
     { email: `${LONG}@example.com` },
-    { email: 'a@b.c\r\nBcc: d@e.f' },
+    ...[
+      'a@b.c\r\nBcc: d@e.f',
+      'a@example.com\u0000',
+      'a@example.com, b@example.com',
+      'a@example.com b@example.com',
+      '<a@example.com>',
+      'a@b@example.com',
+      '"a b"@example.com',
+      'a@[192.0.2.1]',
+      'a@localhost',
+      'a@mailinator.com.',
+      '\u212aate@example.com',
+      '\u0430dmin@example.com',
+      'admin@ex\u0430mple.com',
+      'admin@b\u00fccher.example',
+      'a@example.com\u200b',
+      `${'a'.repeat(250)}@example.com`,
+    ].map((email) => ({ email })),
+    { name: 'Ada\r\nBcc: d@e.f' },
     { name: '' },
     { name: LONG },
     { name: 'a\u202eb' },
@@ -212,6 +230,26 @@ describe('the registration of strangers', () => {
     await app.database('sign_in_attempts').delete();
     for (let tries = 0; tries < 3; tries++) expect((await send(entries('often@example.com'))).status).to.equal(200);
     expect((await send(entries('OFTEN@example.com'))).text).to.include('Too many attempts');
+  });
+
+  it('counts a client by its connection, whatever its headers say', async () => {
+    for (let tries = 0; tries < 10; tries++)
+      await new Visitor(app).send('/console/register', entries(`spoof${tries}@example.com`), spoofed(tries));
+    const last = await new Visitor(app).send('/console/register', entries('spoof10@example.com'), spoofed(10));
+    expect(last.text).to.include('Too many attempts');
+  });
+  const spoofed = (number: number) => ({
+    'x-forwarded-for': `198.51.100.${number}`,
+    forwarded: `for=198.51.100.${number}`,
+    'x-real-ip': `198.51.100.${number}`,
+  });
+
+  it('accepts no form of another site', async () => {
+    for (const path of ['/console/register', '/console/register-again', '/console/lost-password']) {
+      const headers = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' };
+      expect((await new Visitor(app).send(path, entries('forged@example.com'), headers)).status, path).to.equal(403);
+    }
+    expect(await app.database('mails').where({ address: 'forged@example.com' })).to.deep.equal([]);
   });
 
   it('registers once when a form is sent twice', async () => {

@@ -17,7 +17,6 @@ import { registerWithProvider } from '../../../services/people/registration.ts';
 import { canAskProvider } from '../../../services/people/sign-in.ts';
 import { newToken } from '../../../services/people/sessions.ts';
 import type { ApiServices } from '../../../api/services.ts';
-import { isEmailAddress } from '../../../domain/email-address.ts';
 import { requireFound, type PageResult, everybody, type Visit } from '../../page.ts';
 import { enter } from './enter.ts';
 import { signInForm } from './views.tsx';
@@ -105,7 +104,7 @@ async function startRegistration(
   email: string,
 ): Promise<Shown> {
   const { texts, site, ip } = visit;
-  if (site.registration === null || !isEmailAddress(email)) return refused(visit, services, texts.signIn.unknown);
+  if (site.registration === null) return refused(visit, services, texts.signIn.unknown);
   const token = registrationTokenOf(attempt);
   const applicant = { identity, email, source: provider.name, ip, language: texts.language, token };
   const answer = await registerWithProvider(services, applicant);

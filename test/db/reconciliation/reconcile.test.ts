@@ -438,9 +438,9 @@ const DAMAGES: Readonly<Record<string, Damage>> = {
   'a mailbox that got signup credit twice': {
     check: 'signup_credits',
     subject: 'registered',
-    sql: `INSERT INTO transfers SELECT (jsonb_populate_record(transfer, '{"id": "tr_again"}')).* FROM transfers AS transfer
+    sql: `INSERT INTO transfers SELECT (jsonb_populate_record(transfer, jsonb_build_object('id', 'tr_' || repeat('0', 32)))).* FROM transfers AS transfer
       WHERE kind = 'signup_grant' AND account_id = :registered`,
-    says: /^1000000000000 credited by tr_again, 0 granted to the registration$/,
+    says: /^1000000000000 credited by tr_0{32}, 0 granted to the registration$/,
   },
   'an account whose gift left no mark': {
     check: 'topped_up',

@@ -10,8 +10,11 @@ import {
   makeRegistrationLink,
   register,
   registerWithProvider,
+  resendVerification,
   verify,
 } from '../../../services/people/registration.ts';
+import { hashPassword } from '../../../services/people/passwords.ts';
+import { approveRegistration, rejectRegistration } from '../../../services/people/registration-decisions.ts';
 import type { RegistrationServices } from '../../../services/people/registration-rules.ts';
 import { PASSWORD } from '../../support/console.ts';
 import { useTestDatabase } from '../../support/database.ts';
@@ -90,6 +93,72 @@ describe('services/people/registration', () => {
     );
     expect(results.filter((result) => typeof result === 'object')).to.have.length(1);
     expect(await database('accounts').where({ email })).to.have.length(1);
+  });
+
+  it('opens no registration by the link of another one, whose password the reader knows', async () => {
+    const [mine, other] = [await attempt(newEmail()), await attempt(newEmail())];
+    await database('registrations')
+      .where({ id: other })
+      .update({ password_hash: await hashPassword('the password of another') });
+    const [myToken, token] = [await mailedToken(mine), await mailedToken(other)];
+    expect(await verify(open(), { token, password: PASSWORD })).to.equal('wrong');
+    expect(await verify(open(), { token: myToken, password: 'the password of another' })).to.equal('wrong');
+    for (const wrong of [mine, '', `${myToken} `, myToken.toUpperCase(), 'x'.repeat(5_000)])
+      expect(await verify(open(), { token: wrong, password: PASSWORD })).to.equal('over');
+  });
+
+  describe('sixteen at once', () => {
+    const atOnce = <Result>(act: (index: number) => Promise<Result>): Promise<readonly (Result | 'failed')[]> =>
+      Promise.all(Array.from({ length: 16 }, (_, index) => act(index).catch(() => 'failed' as const)));
+
+    it('get three e-mails to an address', async () => {
+      const email = newEmail();
+      const results = await atOnce(() => register(open(), { ...details, email, ip: newClient() }));
+      expect(results.filter((result) => typeof result === 'object')).to.have.length(3);
+      expect(await database('mails').where({ address: email })).to.have.length(3);
+    });
+
+    it('get ten registrations from a /64, whichever addresses of the /64 they have', async () => {
+      const ip = (index: number) => `2001:db8:5:1:${index.toString(16)}::1`;
+      const results = await atOnce((index) => register(open(), { ...details, email: newEmail(), ip: ip(index) }));
+      expect(results.filter((result) => typeof result === 'object')).to.have.length(10);
+    });
+
+    it('get the e-mail of a registration once more', async () => {
+      const email = newEmail();
+      const id = await attempt(email);
+      await atOnce(() => resendVerification(open(), { id, ip: newClient() }));
+      expect(await database('mails').where({ address: email })).to.have.length(2);
+    });
+
+    it('complete a registration with a provider once', async () => {
+      const email = newEmail();
+      const token = `token of ${email}`;
+      const identity = { issuer: 'https://login.example.com', subject: email };
+      const applicant = { identity, email, source: 'Example', ip: newClient(), language: 'en', token };
+      await registerWithProvider(open(), applicant);
+      await atOnce(() => confirm(open(), token, { name: 'Bea', termsVersion: null, verifyCaptcha: null }));
+      expect(await database('accounts').where({ email })).to.have.length(1);
+      expect(await database('user_identities').where(identity)).to.have.length(1);
+    });
+
+    it('decide a registration once, as approved or as rejected', async () => {
+      const careful = services({ domains: null, needsApproval: true });
+      const email = newEmail();
+      const id = await attempt(email, careful);
+      await verify(careful, { token: await mailedToken(id), password: PASSWORD });
+      const by = { author: 'ada', reason: 'a test' };
+      await atOnce<unknown>((index) =>
+        index % 2 === 0
+          ? approveRegistration(careful, id, by)
+          : rejectRegistration(database, id, { ...by, message: '' }),
+      );
+      const { state } = await rowOf(id);
+      expect(await database('operator_actions').where({ registration_id: id })).to.have.length(1);
+      expect(await database('accounts').where({ email })).to.have.length(state === 'done' ? 1 : 0);
+      const kinds = await database('mails').where({ address: email }).whereNot({ kind: 'registration' }).pluck('kind');
+      expect(kinds).to.deep.equal([state === 'done' ? 'welcome' : 'registration_rejected']);
+    });
   });
 
   it('limits the passwords that a holder of a link can try', async () => {
