@@ -136,7 +136,7 @@ describe('api/routes/admin/find', () => {
       newGiftBatch({ amount: parseUsd(5), codes: 2 }),
     );
     const [typed = ''] = batch.giftCodes;
-    const redeemer = { accountId, userId: null, ip: '192.0.2.1' };
+    const redeemer = { accountId, userId: null, email: null, ip: '192.0.2.1' };
     const { id: redeemed } = await redeemGiftCode(app.database, typed, redeemer);
     const [{ id: unused }] = await app.database('gift_codes').where({ batch_id: batch.id }).whereNot({ id: redeemed });
     const found = await Promise.all([batch.id, redeemed, unused].map((id) => find(id)));
