@@ -189,6 +189,7 @@ export type Setting =
   | 'parallelToolCalls'
   | 'strictTools'
   | 'userId'
+  | 'promptCacheKey'
   | 'imageDetail'
   | 'cacheMarks';
 
@@ -219,6 +220,8 @@ export interface TextRequest extends Cacheable {
   readonly verbosity?: 'low' | 'medium' | 'high' | undefined;
   /** An opaque name for the end user, passed to upstreams that accept one. */
   readonly userId?: string | undefined;
+  /** Names the conversation, so that the vendor finds its beginning in the cache. */
+  readonly promptCacheKey?: string | undefined;
   /** Chat completions only: whether the stream is to end with a chunk that holds the usage. */
   readonly includeUsage?: boolean | undefined;
   /** Chat completions only: the request uses functions, the predecessor of tools; `answers`: so must the answer. */

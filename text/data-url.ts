@@ -11,6 +11,22 @@ export function urlOf(source: Source): string {
   return source.kind === 'url' ? source.url : `data:${source.mediaType};base64,${source.data}`;
 }
 
+/** The beginnings of pictures in base64; the size of a WebP file stands in the middle of its mark. */
+const PICTURES: readonly (readonly [beginning: RegExp, mediaType: string])[] = [
+  [/^iVBORw0KGgo/, 'image/png'],
+  [/^\/9j\//, 'image/jpeg'],
+  [/^R0lGOD/, 'image/gif'],
+  [/^UklGR.{6}XRUJQ/, 'image/webp'],
+];
+
+/** The picture with the media type of its bytes: clients take the type from a file's name, and vendors refuse a wrong one. */
+export function pictureOf(source: Source): Source {
+  if (source.kind === 'url') return source;
+  const found = PICTURES.find(([beginning]) => beginning.test(source.data));
+  const [, mediaType = source.mediaType === 'image/jpg' ? 'image/jpeg' : source.mediaType] = found ?? [];
+  return { ...source, mediaType };
+}
+
 /** A URL that may be a data URL: a link, or a media type and bytes in base64. */
 export const readUrl: Reader<Source> = reader(
   described(readText, 'An https URL, or a data URL with a media type and base64').schema,

@@ -1,12 +1,12 @@
-/** Names of tools that an upstream refuses: it gets shorter ones, and the client its own again. */
+/** Names of tools: an upstream that refuses a name gets a shorter one, and the client gets its own names in calls. */
 import { digestOf } from '../domain/digest.ts';
-import type { AssistantPart, StreamEvent, TextRequest, ToolResultPart, Turn } from './canonical.ts';
+import type { AssistantPart, StreamEvent, TextRequest, Tool, ToolResultPart, Turn } from './canonical.ts';
 import { compact } from './read.ts';
 import type { Stage } from './stage.ts';
 
 export interface FittingNames {
   readonly request: TextRequest;
-  /** Gives calls the client's names again; null if there is nothing to rename. */
+  /** Gives calls the client's names; null without tools. */
   readonly stage: Stage<StreamEvent, StreamEvent> | null;
 }
 
@@ -16,7 +16,10 @@ export function withFittingNames(request: TextRequest, pattern: RegExp): Fitting
   const chosen = toolChoice?.type === 'tool' ? [toolChoice.name] : [];
   const names = new Set([...tools.map(({ name }) => name), ...turns.flatMap(namesIn), ...chosen]);
   const fitting = new Map([...names].filter((name) => !pattern.test(name)).map((name) => [name, fittingName(name)]));
-  if (fitting.size === 0) return { request, stage: null };
+  const sent = new Map([...fitting].map(([name, short]) => [short, name]));
+  const stage =
+    tools.length === 0 && fitting.size === 0 ? null : renameCalls((name) => sent.get(name) ?? meantBy(name, tools));
+  if (fitting.size === 0) return { request, stage };
 
   const rename = <Named extends { readonly name: string }>(named: Named): Named => {
     const name = fitting.get(named.name);
@@ -29,8 +32,19 @@ export function withFittingNames(request: TextRequest, pattern: RegExp): Fitting
       turns: turns.map((turn) => withNames(turn, rename)),
       toolChoice: toolChoice?.type === 'tool' ? rename(toolChoice) : toolChoice,
     }),
-    stage: renameCalls(new Map([...fitting].map(([name, sent]) => [sent, name]))),
+    stage,
   };
+}
+
+/** The namespace in which models learnt to call functions. */
+const TRAINED_NAMESPACE = /^functions(?:\.|__)/;
+
+/** The name of the tool that a model means: models add a namespace to a name, or omit the client's namespace. */
+function meantBy(name: string, tools: readonly Tool[]): string {
+  if (tools.some((tool) => tool.name === name)) return name;
+  const bare = name.replace(TRAINED_NAMESPACE, '');
+  const [meant, ...others] = tools.filter((tool) => tool.name === bare || tool.inNamespace?.name === bare);
+  return meant === undefined || others.length > 0 ? name : meant.name;
 }
 
 /** Every vendor takes names of this length. */
@@ -65,12 +79,9 @@ function withNames(turn: Turn, rename: <Named extends { readonly name: string }>
   return { ...turn, parts: turn.parts.map((part) => (isCall(part) ? rename(part) : part)) };
 }
 
-function renameCalls(names: ReadonlyMap<string, string>): Stage<StreamEvent, StreamEvent> {
+function renameCalls(nameOf: (name: string) => string): Stage<StreamEvent, StreamEvent> {
   return {
-    push: (event, emit) => {
-      const name = event.type === 'tool-input-start' ? names.get(event.name) : undefined;
-      emit(name === undefined || event.type !== 'tool-input-start' ? event : { ...event, name });
-    },
+    push: (event, emit) => emit(event.type === 'tool-input-start' ? { ...event, name: nameOf(event.name) } : event),
     end: () => {},
   };
 }

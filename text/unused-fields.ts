@@ -42,6 +42,7 @@ function isSet(request: TextRequest, setting: Setting): boolean {
   switch (setting) {
     case 'verbosity':
     case 'userId':
+    case 'promptCacheKey':
       return request[setting] !== undefined;
     case 'parallelToolCalls':
       return request.parallelToolCalls === false && tools.length > 0;

@@ -370,6 +370,56 @@ describe('conversion between formats', () => {
     expect(sentThrough('responses', 'messages', { input: items })['messages']).to.have.lengthOf(1);
   });
 
+  it('sends a picture with the media type of its bytes, which clients take from the name of a file', () => {
+    // contract 4.8:49
+    const types: readonly (readonly [sent: string, data: string, type: string])[] = [
+      ['image/jpg', 'QUJD', 'image/jpeg'],
+      ['image/png', '/9j/4AAQ', 'image/jpeg'],
+      ['image/jpeg', 'iVBORw0KGgoAAAAN', 'image/png'],
+      ['image/png', 'R0lGODlh', 'image/gif'],
+      ['image/png', 'UklGRiQAAABXRUJQ', 'image/webp'],
+      ['image/png', 'QUJD', 'image/png'],
+    ];
+    for (const [media_type, data, type] of types) {
+      const url = `data:${media_type};base64,${data}`;
+      const bodies: Readonly<Record<WireFormatName, JsonObject>> = {
+        'chat-completions': { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] },
+        responses: { input: [{ role: 'user', content: [{ type: 'input_image', image_url: url }] }] },
+        messages: {
+          max_tokens: 9,
+          messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'base64', media_type, data } }] }],
+        },
+        'generate-content': { contents: [{ parts: [{ inlineData: { mimeType: media_type, data } }] }] },
+      };
+      for (const client of WIRE_FORMAT_NAMES) {
+        const sent = sentThrough(client, 'messages', bodies[client]);
+        expect(sent).to.have.nested.property('messages[0].content[0].source.media_type', type);
+      }
+    }
+  });
+
+  it('passes the name of a conversation for the cache on to models of the responses format, and to no others', () => {
+    // contract 4.8.1:43 4.8.2:49
+    const body = { messages: [question], prompt_cache_key: 'conversation' };
+    expect(sentThrough('chat-completions', 'responses', body)).to.include({ prompt_cache_key: 'conversation' });
+    for (const upstream of ['messages', 'generate-content'] as const)
+      expect(sentThrough('chat-completions', upstream, body)).to.not.have.property('prompt_cache_key');
+    // Codex sends the key unasked, and services with the chat format may refuse it.
+    const responses = { input: 'Hi', prompt_cache_key: 'conversation' };
+    expect(sentThrough('responses', 'chat-completions', responses)).to.not.have.property('prompt_cache_key');
+  });
+
+  it('shows the message of another agent to models of every format', () => {
+    // contract 4.8.2:48
+    const content = [
+      { type: 'input_text', text: 'Task:' },
+      { type: 'encrypted_content', encrypted_content: 'Say ALPHA.' },
+    ];
+    const input = [{ type: 'agent_message', author: '/root', recipient: '/root/child', content }];
+    for (const upstream of WIRE_FORMAT_NAMES)
+      expect(readBy(upstream, sentThrough('responses', upstream, { input }))).to.deep.equal(['Task:', 'Say ALPHA.']);
+  });
+
   it('reads output limits from either field of chat completions, and sends at least the minimum of the responses format', () => {
     const chat = { messages: [question] };
     expect(

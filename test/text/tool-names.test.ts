@@ -100,6 +100,37 @@ describe('names of tools', () => {
     expect(output).to.containSubset([{ type: 'function_call', name: 'look', namespace: namespaces[1] }]);
   });
 
+  it('are those of the tools that a model means, if it adds a namespace or omits one of the client', () => {
+    // contract 4.8:20
+    const wait = { type: 'function', name: 'wait' };
+    const tools = [
+      { type: 'custom', name: 'exec' },
+      { type: 'namespace', name: 'functions', tools: [wait] },
+      { type: 'namespace', name: 'one', tools: [{ type: 'function', name: 'open' }] },
+      { type: 'namespace', name: 'two', tools: [{ type: 'function', name: 'open' }] },
+    ];
+    const body = { model: 'm', input: 'Hi', tools };
+    const request = FORMATS.responses.client.parseRequest(body, { compatibility: 'full' });
+    const options = { model: 'upstream', apiKey: 'secret' };
+    const meant: readonly (readonly [string, JsonObject])[] = [
+      ['exec', { type: 'custom_tool_call', name: 'exec' }],
+      ['functions__exec', { type: 'custom_tool_call', name: 'exec' }],
+      ['functions.exec', { type: 'custom_tool_call', name: 'exec' }],
+      ['functions__wait', { type: 'function_call', name: 'wait', namespace: 'functions' }],
+      ['wait', { type: 'function_call', name: 'wait', namespace: 'functions' }],
+      ['one__open', { type: 'function_call', name: 'open', namespace: 'one' }],
+      ['open', { type: 'function_call', name: 'open' }],
+      ['functions.unknown', { type: 'function_call', name: 'functions.unknown' }],
+    ];
+    for (const [name, own] of meant) {
+      const call = { type: 'tool-call', callId: 'call_a', name, arguments: '{"input":"ls"}' } as const;
+      const answer = textResult({ parts: [call], finish: { reason: 'tool-calls' } });
+      const sent: JsonObject = FORMATS['chat-completions'].client.renderResult(answer, renderContext());
+      const conversion = planConversion(FORMATS.responses, FORMATS['chat-completions'], request, options, new Meter());
+      expect(conversion.convertResult(sent, renderContext({ ...request }))?.['output'], name).to.containSubset([own]);
+    }
+  });
+
   it('stay the same from one request to the next', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1, unit: 'grapheme' }), (name) => {

@@ -26,6 +26,7 @@ export const chatCompletions: WireFormat = {
       parallelToolCalls: 'parallel_tool_calls',
       strictTools: 'tools.strict',
       userId: 'user',
+      promptCacheKey: 'prompt_cache_key',
       imageDetail: 'image_url.detail',
       cacheMarks: 'cache_control',
     },
@@ -44,7 +45,8 @@ export const chatCompletions: WireFormat = {
     // https://platform.openai.com/docs/api-reference/chat/create
     schemaLimits: OPENAI_SCHEMA_LIMITS,
     toolNames: /^[A-Za-z0-9_-]{1,64}$/,
-    missingSettings: ['cacheMarks'],
+    // Few services with this format have the key, and some refuse fields that they do not have.
+    missingSettings: ['cacheMarks', 'promptCacheKey'],
     stopSequences: 'unreported',
     maxStopSequences: 4,
     buildRequest,

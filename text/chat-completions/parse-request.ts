@@ -35,6 +35,7 @@ export function parseRequest(body: unknown, { compatibility = 'specification' }:
     audioOutput: hasAudio ? request.getAs('audio', readAudioOutput) : undefined,
     unused: unusedFields(request.unused(), hasAudio ? undefined : unusedAudio(request)),
     userId: request.get('user'),
+    promptCacheKey: request.get('prompt_cache_key'),
     chatFields: chatFieldsOf(request),
     webSearch: compatibility === 'full' ? webSearchIn(request) : undefined,
   });

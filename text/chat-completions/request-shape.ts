@@ -14,7 +14,7 @@ import type {
   ToolCallPart,
   ToolChoice,
 } from '../canonical.ts';
-import { readUrl } from '../data-url.ts';
+import { pictureOf, readUrl } from '../data-url.ts';
 import {
   byCompatibility,
   fields,
@@ -86,7 +86,7 @@ const refusalPart = object({ refusal: readString }, ({ refusal }): TextPart => (
 
 const imagePartOf = (marks: CacheMarks) =>
   object(
-    { ...marks, image_url: record({ url: readUrl, detail: optional(readString) }) },
+    { ...marks, image_url: record({ url: mapped(readUrl, pictureOf), detail: optional(readString) }) },
     ({ image_url: { url, detail }, cache_control: cacheBreakpoint }): ImagePart =>
       compact({ type: 'image', source: url, detail, cacheBreakpoint }),
   );
@@ -341,7 +341,7 @@ const requestOf = (select: ReaderSelector) =>
       metadata: ignoredAs('object'),
       moderation: ignored,
       prediction: ignoredAs('object'),
-      prompt_cache_key: forwardedAs('string'),
+      prompt_cache_key: optional(described(readString, 'Names the conversation for the cache of the model')),
       prompt_cache_options: ignoredAs('object'),
       prompt_cache_retention: ignoredAs('string'),
       safety_identifier: forwardedAs('string'),

@@ -17,6 +17,7 @@ export const converse: UpstreamHalf = {
       'verbosity',
       'parallelToolCalls',
       'userId',
+      'promptCacheKey',
       'imageDetail',
     ],
     isOneAnswerPerCall: true,

@@ -1,7 +1,7 @@
 /** Images and files, which this format distinguishes only by media type. */
 import type { JsonObject } from '../../domain/json.ts';
 import type { FilePart, ImagePart, Source } from '../canonical.ts';
-import { readUrl } from '../data-url.ts';
+import { pictureOf, readUrl } from '../data-url.ts';
 import { compact, described, mapped, optional, readName, readText } from '../read.ts';
 import { nativeFields } from './names.ts';
 
@@ -43,7 +43,8 @@ export const readFileData = mapped(nativeFields({ mimeType: optional(readName), 
 });
 
 function mediaPart(source: Source): ImagePart | FilePart {
-  return { type: source.mediaType?.startsWith('image/') === true ? 'image' : 'file', source };
+  if (source.mediaType?.startsWith('image/') === true) return { type: 'image', source: pictureOf(source) };
+  return { type: 'file', source };
 }
 
 /** An image is declared as one, whatever its link leads to: a video would cost hundreds of times what is held. */

@@ -39,7 +39,7 @@ export const messages: WireFormat = {
     // https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use
     schemaLimits: SCHEMA_LIMITS,
     toolNames: /^[A-Za-z0-9_-]{1,64}$/,
-    missingSettings: ['seed', 'frequencyPenalty', 'presencePenalty', 'verbosity', 'imageDetail'],
+    missingSettings: ['seed', 'frequencyPenalty', 'presencePenalty', 'verbosity', 'promptCacheKey', 'imageDetail'],
     isOneAnswerPerCall: true,
     isSchemaRequiredForJson: true,
     inputCount: countWith('/messages/count_tokens', [

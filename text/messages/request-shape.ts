@@ -13,7 +13,7 @@ import type {
   ToolResultPart,
   WebSearch,
 } from '../canonical.ts';
-import { readUrl } from '../data-url.ts';
+import { pictureOf, readUrl } from '../data-url.ts';
 import {
   byCompatibility,
   fields,
@@ -76,7 +76,8 @@ const link = object({ url: readUrl }, ({ url }) => url);
 const imageBlockOf = (marks: CacheMarks) =>
   object(
     { ...marks, source: typed({ base64: bytes, url: link }) },
-    ({ source, cache_control: cacheBreakpoint }): ImagePart => compact({ type: 'image', source, cacheBreakpoint }),
+    ({ source, cache_control: cacheBreakpoint }): ImagePart =>
+      compact({ type: 'image', source: pictureOf(source), cacheBreakpoint }),
   );
 
 /** A document is a file, plain text, or blocks. Links can only lead to PDF. */

@@ -37,6 +37,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
     reasoning: renderReasoning(request, options),
     text: Object.keys(textConfig).length === 0 ? undefined : textConfig,
     user: request.userId,
+    prompt_cache_key: request.promptCacheKey,
   });
   return { path: PATH, headers: headersOf(options), body };
 }

@@ -26,6 +26,7 @@ export const responses: WireFormat = {
       parallelToolCalls: 'parallel_tool_calls',
       strictTools: 'tools.strict',
       userId: 'user',
+      promptCacheKey: 'prompt_cache_key',
       imageDetail: 'input_image.detail',
     },
     schemaNames: { tool: 'tools.parameters', answer: 'text.format.schema', strictTool: 'tools.strict' },

@@ -12,7 +12,7 @@ import type {
   ToolResultPart,
   Turn,
 } from '../canonical.ts';
-import { readUrl } from '../data-url.ts';
+import { pictureOf, readUrl } from '../data-url.ts';
 import { fields, object, refused, typed } from '../fields.ts';
 import { argumentsOfText } from '../free-text-tools.ts';
 import {
@@ -42,7 +42,11 @@ const textPart = object({ text: readString }, ({ text }): TextPart => ({ type: '
 const refusalPart = object({ refusal: readString }, ({ refusal }): TextPart => ({ type: 'text', text: refusal }));
 
 const imagePart = object(
-  { file_id: refused('send the image in "image_url"'), image_url: readUrl, detail: optional(readString) },
+  {
+    file_id: refused('send the image in "image_url"'),
+    image_url: mapped(readUrl, pictureOf),
+    detail: optional(readString),
+  },
   ({ image_url: source, detail }): ImagePart => compact({ type: 'image', source, detail }),
 );
 
@@ -180,6 +184,20 @@ const noticeItem = fields({
   output: contentOf(contentPart),
 });
 
+const agentPart = typed<TextPart>({
+  input_text: textPart,
+  encrypted_content: object({ encrypted_content: readString }, ({ encrypted_content: text }) => ({
+    type: 'text',
+    text,
+  })),
+});
+
+/** A message between the agents of a client. Its task is `encrypted_content`, which is plain unless the vendor encrypted it. */
+const agentMessageItem = object(
+  { type: oneOf(['agent_message']), content: optional(contentOf(agentPart)) },
+  ({ content = [] }): Turn => ({ role: 'user', parts: content }),
+);
+
 const referenceItem = fields(
   { type: optional(oneOf(['item_reference'])), id: readString },
   { description: 'Genway stores no items: references to reasoning are ignored, all other references refused.' },
@@ -195,6 +213,7 @@ const itemType = oneOf([
   'tool_search_call',
   'tool_search_output',
   'additional_tools',
+  'agent_message',
   ...HOSTED_ITEMS,
   'item_reference',
 ]);
@@ -212,6 +231,7 @@ const inputItem = named(
         toolSearchCallItem,
         toolSearchOutputItem,
         additionalToolsItem,
+        agentMessageItem,
         hostedItem,
         reasoningItem,
         referenceItem,
@@ -261,6 +281,8 @@ function readItem(value: unknown, path: string): Turn[] {
       const result = toolSearchOutputItem(item, path);
       return result === null ? [] : [{ role: 'tool', parts: [result] }];
     }
+    case 'agent_message':
+      return [agentMessageItem(item, path)];
     case 'item_reference':
       return dropReference(referenceItem(item, path));
     default:

@@ -34,6 +34,7 @@ export function parseRequest(body: unknown, { compatibility = 'specification' }:
     verbosity: text?.get('verbosity'),
     unused: unusedFields(request.unused(), reasoning?.unused(), text?.unused(), findOmittedTools(request.object)),
     userId: request.get('user'),
+    promptCacheKey: request.get('prompt_cache_key'),
     echo: echoOf(request),
   });
 }

@@ -102,7 +102,7 @@ const requestOf = (select: ReaderSelector) =>
       max_tool_calls: forwardedAs('number'),
       metadata: optional(described(readObject, 'Returned with the answer')),
       moderation: ignored,
-      prompt_cache_key: forwardedAs('string'),
+      prompt_cache_key: optional(described(readString, 'Names the conversation for the cache of the model')),
       prompt_cache_options: ignoredAs('object'),
       prompt_cache_retention: ignoredAs('string'),
       safety_identifier: forwardedAs('string'),

@@ -29,6 +29,7 @@ const EXAMPLES = {
   reasoning_effort: 'high',
   verbosity: 'low',
   user: 'someone',
+  prompt_cache_key: 'conversation',
   audio: { voice: 'alloy' },
   web_search_options: { search_context_size: 'low' },
   functions: [{ name: 'look' }],

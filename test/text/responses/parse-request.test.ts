@@ -22,6 +22,7 @@ const EXAMPLES = {
   reasoning: { effort: 'xhigh', summary: 'auto' },
   text: { format: { type: 'json_schema', name: 'place', schema: { type: 'object' } }, verbosity: 'low' },
   user: 'someone',
+  prompt_cache_key: 'conversation',
   metadata: { ticket: '7' },
 };
 
@@ -73,7 +74,7 @@ describe('responses request', () => {
     [wrongItem({ role: 'user', content: 5 }), '"input[0].content" must be a string or an array'],
     [
       wrongItem({ type: 'computer_call', id: 'cu_1' }),
-      '"input[0].type" must be one of: [message reasoning function_call function_call_output custom_tool_call custom_tool_call_output tool_search_call tool_search_output additional_tools web_search_call file_search_call code_interpreter_call image_generation_call mcp_list_tools mcp_call mcp_approval_request mcp_approval_response item_reference]',
+      '"input[0].type" must be one of: [message reasoning function_call function_call_output custom_tool_call custom_tool_call_output tool_search_call tool_search_output additional_tools agent_message web_search_call file_search_call code_interpreter_call image_generation_call mcp_list_tools mcp_call mcp_approval_request mcp_approval_response item_reference]',
     ],
     [
       { ...base, input: [{ type: 'additional_tools', tools: [{ type: 'custom' }] }, message('user', 'Hi')] },
