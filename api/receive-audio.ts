@@ -40,9 +40,11 @@ export async function receiveAudio(
   parser.on('field', (name: string | undefined, value, { valueTruncated }) => {
     if (name === undefined || valueTruncated) return refuse(badRequest(`"${name ?? ''}" is too long`));
     if (name === 'file') return refuse(badRequest('Send the file as the part "file" of a form, with a filename.'));
-    const list = /^(\w+)\[\]$/.exec(name)?.[1];
-    if (list === undefined) fields.set(name, valueOf(name, value));
-    else fields.set(list, [...listIn(fields.get(list)), value]);
+    const field = name.replace(/\[\d*\]$/, '');
+    // Forms of browsers and tools have a part for each field, also without a value.
+    if (value === '' && field !== 'model') return;
+    if (field === name && !LISTS.has(field)) fields.set(name, valueOf(name, value));
+    else fields.set(field, [...listIn(fields.get(field)), value]);
     if (name !== 'model') return;
     const check = mayContinue(value);
     check.catch(refuse);
@@ -95,6 +97,9 @@ interface FileHead {
   readonly filename: string | undefined;
   readonly mimeType: string;
 }
+
+/** Fields that some clients repeat without `[]`. */
+const LISTS: ReadonlySet<string> = new Set(['timestamp_granularities', 'include']);
 
 /** The extension, such as `.wav`, tells the reader of durations the format. An unusual name has none. */
 function extensionOf(filename: string | undefined): string {

@@ -70,11 +70,10 @@ export function normalizeOrigin(text: string): string | null {
 }
 
 /** The answer before anything else of a realtime request is checked: contract 7.2. */
-export function realtimeDisabled(): ServiceError {
-  return new ServiceError(
-    'realtime_disabled',
-    'Realtime sessions are not offered. Send `stream: true` with POST /v1/chat/completions or /v1/responses.',
-  );
+export function realtimeDisabled(
+  message = 'Realtime sessions are not offered. Send `stream: true` with POST /v1/chat/completions or /v1/responses.',
+): ServiceError {
+  return new ServiceError('realtime_disabled', message);
 }
 
 function keyInBrowser(): ServiceError {

@@ -67,6 +67,10 @@ const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
 const REALTIME =
   /^\/v1\/realtime(?:$|\/(?:(?:sessions|transcription_sessions)(?:\/|$)|calls\/[^/]+\/[^/]+$))|^\/ws\/google\.ai\.generativelanguage\./;
 
+const NO_SUCH_REALTIME =
+  'There is no such path of realtime sessions. If GET /v1/models lists a model with the format `realtime`, use POST /v1/realtime/client_secrets, ' +
+  'POST /v1/realtime/calls, or GET /v1/realtime as a WebSocket; otherwise send `stream: true` with POST /v1/chat/completions.';
+
 /** The paths that pages of other origins request. */
 const CROSS_ORIGIN = /^\/v1\/realtime\/calls(?:\/|$)/;
 
@@ -94,7 +98,7 @@ export function unmatched(router: RouterInstance, other?: OtherAddress) {
     const exact = layers.filter(({ path }) => path === context.path);
     const methods = new Set((exact.length > 0 ? exact : layers).flatMap((layer) => layer.methods));
     const isElsewhere = other?.router.match(context.path, context.method).route === true;
-    if (methods.size === 0 && !isElsewhere && REALTIME.test(context.path)) throw realtimeDisabled();
+    if (methods.size === 0 && !isElsewhere && REALTIME.test(context.path)) throw realtimeDisabled(NO_SUCH_REALTIME);
     if (methods.size === 0 || VIDEO_CALLS.test(context.path) || RESPONSE_CALLS.test(context.path)) {
       throw new ServiceError('not_found', `There is no ${context.method} ${context.path}. ${adviceFor(context)}`);
     }

@@ -136,6 +136,10 @@ export class SimulatedSession {
       case 'input_audio_buffer.append':
         return this.#append(textAt(event, 'audio'));
       case 'input_audio_buffer.commit':
+        if (this.#voice.heardMs === 0) {
+          const message = 'Error committing input audio buffer: buffer too small.';
+          return this.#refuse(message, 'input_audio_buffer_commit_empty', eventId);
+        }
         return this.#commit();
       case 'input_audio_buffer.clear':
         this.#voice.clear();

@@ -150,7 +150,9 @@ describe('a request that no route matches', () => {
           const { status, body } = await answerTo(url + path, method, headers);
           expect(status).to.equal(503);
           expect(body.error).to.include({ code: 'realtime_disabled', retryable: false });
-          expect(body.error.message).to.include('POST /v1/chat/completions');
+          expect(body.error.message)
+            .to.include('POST /v1/realtime/client_secrets')
+            .and.include('POST /v1/chat/completions');
         }
       }
     });

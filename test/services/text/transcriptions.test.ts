@@ -95,6 +95,18 @@ describe('POST /v1/audio/transcriptions', () => {
     });
   }
 
+  for (const name of ['timestamp_granularities[]', 'timestamp_granularities', 'timestamp_granularities[0]']) {
+    it(`reads the list ${name}, and no part without a value`, async () => {
+      // contract 4.8.7:8
+      const statuses = [];
+      for (const granularity of ['word', 'line']) {
+        const fields = { model: BY_SECOND, response_format: 'verbose_json', language: '', temperature: '' };
+        statuses.push((await send({ ...fields, [name]: granularity })).status);
+      }
+      expect(statuses).to.deep.equal([200, 400]);
+    });
+  }
+
   it('charges tokens, of which those of audio have their own price', async () => {
     // contract 4.8.7:6
     const response = await send({ model: BY_TOKEN, prompt: 'A [sim:prompt=7,tokens=4]' });
