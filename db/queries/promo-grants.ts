@@ -100,14 +100,17 @@ export async function sumPromoCredit(
  * @returns the number of grants; fewer than `limit` if none is left
  */
 export async function expirePromoCredit(database: Database, limit: number): Promise<number> {
-  const due = await database<PromoGrantRow>('promo_grants')
-    .where('is_open', true)
-    .where('available', '>', 0)
-    .whereRaw('(expires_at <= now() OR account_id IN (SELECT id FROM accounts WHERE closed_at IS NOT NULL))')
-    .orderBy('expires_at')
-    .limit(limit)
-    .select('id', 'account_id');
-  for (const { id, account_id: accountId } of due) {
+  const { rows: due } = await database.raw<{ rows: { id: string; accountId: string }[] }>(
+    /* sql */ `
+    (SELECT id, account_id AS "accountId" FROM promo_grants
+      WHERE is_open AND available > 0 AND expires_at <= now() ORDER BY expires_at LIMIT :limit)
+    UNION
+    (SELECT promo.id, account_id FROM accounts JOIN promo_grants AS promo ON account_id = accounts.id
+      WHERE closed_at IS NOT NULL AND has_promo AND is_open AND available > 0 LIMIT :limit)
+    LIMIT :limit`,
+    { limit },
+  );
+  for (const { id, accountId } of due) {
     await withPartitions(database, () =>
       database.transaction(async (transaction) => {
         await lockAccount(transaction, accountId);

@@ -5,7 +5,7 @@ import { findDepartedCustomers, forgetCustomer } from '../../db/queries/closed-a
 import { repeat, type Repetition } from '../../domain/background-loop.ts';
 import type { CheckoutPages } from '../../providers/checkout.ts';
 
-const PAUSE_MS = 5_000;
+const PAUSE_MS = 30_000;
 const BATCH_SIZE = 10;
 
 interface Forgetter {

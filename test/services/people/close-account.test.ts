@@ -220,6 +220,11 @@ describe('closeAccount', () => {
     await finishAsFailed(database, more);
     await ledger.settle([settlementOf(hold, { charge: 600n })]);
     expect(await expirePromoCredit(database, 100)).to.equal(1);
+    const { rows } = await database.raw(
+      'SELECT erase_content_before(accounts) > erase_before AS erases_later FROM accounts WHERE id = :accountId',
+      { accountId },
+    );
+    expect(rows).to.deep.equal([{ erases_later: true }]);
     const account = await reloadAccount(database, { id: accountId });
     expect(account).to.include({
       fundedAvailable: parseUsd(10) - 600n,
