@@ -1,5 +1,6 @@
 /** All endpoints, in the order in which the API description lists them. */
 import type { Endpoint } from './endpoint/endpoint.ts';
+import { accountMergeEndpoints } from './routes/admin/account-merges.ts';
 import { adminAccountEndpoints } from './routes/admin/accounts.ts';
 import { adminTokenEndpoints } from './routes/admin/admin-tokens.ts';
 import { adminBatchEndpoints } from './routes/admin/batches.ts';
@@ -83,6 +84,7 @@ const ENDPOINTS = [
   usageEndpoints,
   findEndpoints,
   adminAccountEndpoints,
+  accountMergeEndpoints,
   creditEndpoints,
   promoGrantEndpoints,
   giftBatchEndpoints,

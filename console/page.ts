@@ -91,6 +91,7 @@ const DONE = [
   'booked',
   'waits',
   'approved',
+  'merging',
   'confirmed',
   'rejected',
   'withdrawn',

@@ -23,6 +23,7 @@ import { staffRegistrationPages } from './pages/staff/registrations/pages.tsx';
 import { staffRefundPages } from './pages/staff/refunds/pages.tsx';
 import { staffBatchPages } from './pages/staff/batches/pages.tsx';
 import { staffTaskPages } from './pages/staff/tasks/pages.tsx';
+import { staffMergePages } from './pages/staff/accounts/merge.tsx';
 import { staffCorrectionPages } from './pages/staff/corrections/pages.tsx';
 import { staffGiftCodePages } from './pages/staff/gift-codes/pages.tsx';
 import { staffMonthPages } from './pages/staff/months/pages.tsx';
@@ -59,6 +60,7 @@ export const PAGES: readonly Page[] = [
   ...staffMonthPages,
   ...staffRefundPages,
   ...staffReconciliationPages,
+  ...staffMergePages,
   ...staffCorrectionPages,
   ...staffGiftCodePages,
   ...usagePages,

@@ -171,6 +171,7 @@ async function open(page: Page, visit: Visit, services: ApiServices): Promise<Op
   const account = visit.memberships.find(({ accountId }) => accountId === visit.params['account_id']);
   if (!account) throw nothingHere();
   if (!hasMemberPermission(account.role, page.permission)) throw notForRole();
+  if (page.method === 'post' && account.mergedInto !== null) throw onlyToRead(account.mergedInto);
   return () => page.handle({ ...userVisit, account }, services);
 }
 
@@ -329,6 +330,10 @@ function nothingHere(): ServiceError {
 
 function notForRole(): ServiceError {
   return new ServiceError('forbidden', 'Your role does not include this.');
+}
+
+function onlyToRead(mergedInto: string): ServiceError {
+  return new ServiceError('forbidden', `The account was merged into ${mergedInto}, and can only be read.`);
 }
 
 function forgedForm(): ServiceError {

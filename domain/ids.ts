@@ -26,6 +26,7 @@ export const ID_PREFIX = {
   reconciliation: 'rec_',
   operatorAction: 'act_',
   correction: 'cor_',
+  accountMerge: 'mrg_',
   adminToken: 'adm_',
   user: 'usr_',
   adminAction: 'adc_',

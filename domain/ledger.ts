@@ -11,6 +11,7 @@ export type LedgerAccount =
   | 'signup_credit'
   | 'promo_credit'
   | 'gift_credit'
+  | 'merges'
   | 'adjustments'
   | 'absorbed_loss'
   | 'revenue';
@@ -37,6 +38,10 @@ export const TRANSFERS = {
   promo_expiry: { debit: 'available', credit: 'promo_credit' },
   /** Funded credit, for a gift code. */
   gift: { debit: 'gift_credit', credit: 'available' },
+  /** Moves money of a merged account to the other account. */
+  merge_out: { debit: 'available', credit: 'merges' },
+  /** The same money, to the other account. */
+  merge_in: { debit: 'merges', credit: 'available' },
   /** Holds the price of a task. One settlement or refund resolves it. */
   reservation: { debit: 'available', credit: 'reserved' },
   /** Charges a task. */
@@ -88,6 +93,8 @@ export const ENTRY_TYPES = [
   'promo_grant',
   'promo_expiry',
   'gift',
+  'merge_out',
+  'merge_in',
   'adjustment',
   'task',
   'failed_task',
@@ -105,6 +112,8 @@ export const ENTRY_OF = {
   promo_grant: 'promo_grant',
   promo_expiry: 'promo_expiry',
   gift: 'gift',
+  merge_out: 'merge_out',
+  merge_in: 'merge_in',
   adjustment: 'adjustment',
   settlement: 'task',
   refund: 'failed_task',

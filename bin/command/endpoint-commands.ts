@@ -35,6 +35,12 @@ export const ENDPOINT_COMMANDS: readonly EndpointCommand[] = [
   ['accounts update <account_id>', 'updateAccount'],
   ['accounts suspend <account_id>', 'suspendAccount'],
   ['accounts reopen <account_id>', 'reopenAccount'],
+  ['accounts merge <account_id> <target_account_id>', 'mergeAccount'],
+  [
+    'accounts merges',
+    'listAccountMerges',
+    'created_at account_id target_account_id merge_status reason author decided_by completed_at',
+  ],
   ['accounts content <account_id>', 'getContent'],
   ['accounts erase <account_id>', 'eraseContent'],
   ['accounts top-up <account_id> <amount_usd>', 'topUp'],

@@ -171,7 +171,13 @@ function Document({ title, content, signedIn, done }: Frame) {
           )}
           {signedIn?.account?.isSuspended && path.startsWith('/console/accounts/') ? (
             <p class="problem" role="note">
-              {texts.errors.suspended}
+              {signedIn.account.mergedInto === null ? (
+                texts.errors.suspended
+              ) : (
+                <>
+                  {texts.errors.merged} <AnyId id={signedIn.account.mergedInto} />
+                </>
+              )}
             </p>
           ) : null}
           <Problem of={problem} />

@@ -25,8 +25,9 @@ export function pathOfId(id: string): string {
   return `/staff/${page === undefined ? `accounts?search=${encodeURIComponent(id)}` : `${page}/${id}`}`;
 }
 
-/** The page of a task or a text request, for members of the account. @param account the path of the account's pages */
+/** The page of a task, a text request or another account, for members of the account. @param account the path of the account's pages */
 function memberPathOf(account: string, id: string): string | null {
+  if (isId('account', id)) return `/console/accounts/${id}`;
   if (isId('task', id)) return `${account}/tasks/${id}`;
   return isId('textRequest', id) ? `${account}/usage/requests/${id}` : null;
 }

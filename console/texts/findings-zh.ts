@@ -10,8 +10,12 @@ const CHECKS: Readonly<Record<string, readonly [question: string, remedy: string
     '转账是正确的。请找出绕过账户或转账触发器的语句，并把余额改为转账之和。',
   ],
   topped_up: [
-    '账户是否仅在充值、兑换资金或支付套餐后才标记为已充值？',
+    '账户是否仅在充值、兑换资金、支付套餐，或通过合并得到这样的账户的资金后，才标记为已充值？',
     '充值、兑换和套餐记录是正确的。请把 topped_up_at 设为其中首次的时间；都没有则设为 NULL。',
+  ],
+  account_merges: [
+    '每次合并是否把从一个账户取走的金额如数给了另一个账户，并且没有遗留？',
+    '取走资金的转账是正确的。请按差额调整另一个账户。如有遗留的资金，请在 api 进程的日志中查看中继为何无法转移。',
   ],
   key_usage: ['每个密钥的已用和预留金额是否等于其转账之和？', '转账是正确的。请把密钥的已用和预留金额改为转账之和。'],
   top_ups: [
@@ -107,6 +111,8 @@ const DETAILS: readonly (readonly [english: string, chinese: string])[] = [
   ['{name} is {kept}, but should be {sum}', '{name} 为 {kept}，应为 {sum}'],
   ['topped_up_at is {at}, but the account has topped up', 'topped_up_at 为 {at}，但账户充值过'],
   ['topped_up_at is {at}, but the account has no top-up', 'topped_up_at 为 {at}，但账户没有充值'],
+  ['moved {taken} to {other}, which got {given}', '向 {other} 转移了 {taken}，对方得到 {given}'],
+  ['merged {at}, and has {amount} to spend', '于 {at} 合并，但还有 {amount} 可用'],
   ['reference {reference}: {credited} credited, {noted} noted', '参考号 {reference}：入账 {credited}，登记 {noted}'],
   [
     '{reference} was announced with {amount} for {account}, but credited with {credited} to {other}',

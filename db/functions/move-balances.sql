@@ -56,7 +56,8 @@ BEGIN
       sum(CASE WHEN credit = 'reserved' THEN signup_amount
         WHEN debit = 'reserved' THEN -signup_amount ELSE 0 END) AS signup_reserved,
       min(CASE WHEN kind IN ('topup', 'gift') OR (kind = 'promo_grant'
-        AND EXISTS (SELECT FROM promo_grants WHERE id = moved.reference AND is_paid)) THEN created_at END) AS topped_up_at,
+        AND EXISTS (SELECT FROM promo_grants WHERE id = moved.reference AND is_paid)) OR (kind = 'merge_in'
+        AND EXISTS (SELECT FROM accounts WHERE id = moved.reference AND topped_up_at IS NOT NULL)) THEN created_at END) AS topped_up_at,
       bool_or(kind = 'promo_grant') AS gives_promo
     FROM (SELECT *, CASE WHEN kind NOT IN ('topup', 'signup_grant', 'promo_grant', 'promo_expiry', 'gift', 'adjustment')
         THEN api_key_id END AS key_id

@@ -33,6 +33,8 @@ export interface Account {
   readonly suspendedAt: Date | null;
   /** When its owner closed the account, for ever; null before. A closed account is also suspended. */
   readonly closedAt: Date | null;
+  /** The account into which the account was merged; null if it was not. */
+  readonly mergedInto: string | null;
   /** The name on receipts and invoices; the account's own name if null. */
   readonly billingName: string | null;
   /** May have several lines. */
@@ -80,6 +82,8 @@ export interface AccountTotals {
   readonly charged: PicoUsd;
   readonly refunded: PicoUsd;
   readonly adjusted: PicoUsd;
+  /** Money from merged accounts, without promo credit; negative if the account itself was merged. */
+  readonly merged: PicoUsd;
 }
 
 type AccountRow = RowOf<Account>;
@@ -151,9 +155,14 @@ export async function findAccount(database: Database, accountId: string): Promis
 
 /** Locks the account until the transaction ends. Every transaction that moves money must lock the account first. */
 export async function lockAccount(transaction: Database, accountId: string): Promise<void> {
+  await lockAccounts(transaction, [accountId]);
+}
+
+/** Locks accounts like {@link lockAccount}, in the order in which batches of transfers lock them. */
+export async function lockAccounts(transaction: Database, accountIds: readonly string[]): Promise<void> {
   // A top-up may follow. The creation of a month's tables locks these two tables in the same order.
   await transaction.raw('LOCK TABLE top_ups IN ROW EXCLUSIVE MODE');
-  await transaction('accounts').where({ id: accountId }).forNoKeyUpdate().select('id');
+  await transaction('accounts').whereIn('id', accountIds).orderBy('id').forNoKeyUpdate().select('id');
 }
 
 /** Finds the oldest account; null if there are no accounts. */
@@ -178,7 +187,8 @@ export async function sumAccountTotals(database: Database, accountId: string): P
       coalesce(sum(amount) FILTER (WHERE kind = 'gift'), 0) AS gifted,
       coalesce(sum(amount) FILTER (WHERE kind IN ${CHARGES}), 0) AS charged,
       coalesce(sum(amount) FILTER (WHERE kind = 'refund'), 0) AS refunded,
-      coalesce(sum(${CHANGE.available}) FILTER (WHERE kind = 'adjustment'), 0) AS adjusted
+      coalesce(sum(${CHANGE.available}) FILTER (WHERE kind = 'adjustment'), 0) AS adjusted,
+      coalesce(sum(${CHANGE.available}) FILTER (WHERE kind IN ('merge_out', 'merge_in')), 0) AS merged
     FROM transfers WHERE account_id = :accountId`,
     { accountId },
   );
@@ -192,6 +202,7 @@ export async function sumAccountTotals(database: Database, accountId: string): P
       'charged',
       'refunded',
       'adjusted',
+      'merged',
     ],
   });
 }

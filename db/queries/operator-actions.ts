@@ -6,7 +6,7 @@ import { createdAtOf } from './tasks.ts';
 import { camelCased, readRow, type RowOf } from '../row.ts';
 
 export const TASK_ACTIONS = ['cancel', 'redeliver', 'read_prompt'] as const;
-export const ACCOUNT_ACTIONS = ['edit', 'price', 'suspend', 'reopen', 'erase', 'close'] as const;
+export const ACCOUNT_ACTIONS = ['edit', 'price', 'suspend', 'reopen', 'erase', 'close', 'merge'] as const;
 
 export const BATCH_ACTIONS = ['cancel', 'pause', 'resume', 'retry'] as const;
 

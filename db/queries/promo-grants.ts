@@ -149,20 +149,60 @@ export function endPromoGrant(
   );
 }
 
+/** The most grants that one call of {@link movePromoCredit} moves. */
+const MAX_MOVED = 100;
+
+/**
+ * Moves the available rest of grants to grants of another account, with the same expiry, in the order in which they are
+ * spent. A grant of the last second expires where it is. Both accounts must be locked.
+ *
+ * @returns whether no grant is left
+ */
+export async function movePromoCredit(
+  transaction: Database,
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<boolean> {
+  const rows = await transaction<PromoGrantRow & { readonly is_open: boolean; readonly now: Date }>('promo_grants')
+    .where({ account_id: from, is_open: true })
+    .where('available', '>', 0)
+    .whereRaw(`expires_at > clock_timestamp() + interval '1 second'`)
+    .orderBy(['expires_at', 'id'])
+    .limit(MAX_MOVED)
+    .select<(PromoGrantRow & { readonly now: Date })[]>('*', transaction.raw('clock_timestamp() AS now'));
+  for (const { now, ...row } of rows) {
+    const { id, available: amount, expiresAt, author, reason } = toGrant(row);
+    const transferId = await move(transaction, 'promo_expiry', {
+      id,
+      accountId: from,
+      amount,
+      at: now,
+      reason: `moved to ${to}`,
+    });
+    await grantPromoCredit(transaction, {
+      accountId: to,
+      amount,
+      expiresAt,
+      reference: `merge:${transferId}`,
+      author,
+      reason: `moved from ${from}: ${reason}`,
+    });
+  }
+  return rows.length < MAX_MOVED;
+}
+
+/** @returns the id of the transfer */
 async function move(
   transaction: Database,
   kind: 'promo_grant' | 'promo_expiry',
-  { id, accountId, amount, at }: Pick<PromoGrant, 'id' | 'accountId' | 'amount'> & { readonly at: Date },
-): Promise<void> {
-  await insertTransfer(transaction, {
-    id: newId('transfer'),
-    kind,
-    accountId,
-    amount,
-    signupAmount: amount,
-    reference: id,
-    createdAt: at,
-  });
+  {
+    id: reference,
+    at: createdAt,
+    ...moved
+  }: Pick<PromoGrant, 'id' | 'accountId' | 'amount'> & { readonly at: Date; readonly reason?: string },
+): Promise<string> {
+  const id = newId('transfer');
+  await insertTransfer(transaction, { ...moved, id, kind, signupAmount: moved.amount, reference, createdAt });
+  return id;
 }
 
 function toGrant(row: PromoGrantRow): PromoGrant {

@@ -35,10 +35,11 @@ export async function recordSignupCredit(
   return outcome;
 }
 
-/** Posts the credit that awaits the first payment of the account, if there is any, once. */
+/** Posts the credit that awaits the first payment of the account, if there is any, once. A merged account gets none. */
 export async function postAwaitedSignupCredit(transaction: Database, accountId: string): Promise<void> {
   const row = await transaction('signup_credits')
     .where({ account_id: accountId, outcome: 'awaits_payment' })
+    .whereNotExists(transaction('accounts').where({ id: accountId }).whereNotNull('merged_into'))
     .forUpdate()
     .first<{ amount: string; normal_address_digest: Buffer } | undefined>('amount', 'normal_address_digest');
   if (!row) return;

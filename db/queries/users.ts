@@ -60,6 +60,8 @@ export interface Membership {
   readonly accountName: string;
   readonly role: MemberRole;
   readonly isSuspended: boolean;
+  /** The account into which the account was merged; null if it was not. */
+  readonly mergedInto: string | null;
 }
 
 export interface Member extends Pick<User, 'id' | 'email' | 'name' | 'hasPassword' | 'hasSecondFactor'> {
@@ -254,7 +256,7 @@ export async function useSecondFactorStep(database: Database, userId: string, st
 export async function listMemberships(database: Database, userId: string): Promise<readonly Membership[]> {
   const { rows } = await database.raw<{ rows: RowOf<Membership>[] }>(
     /* sql */ `
-    SELECT account_id, name AS account_name, role, suspended_at IS NOT NULL AS is_suspended
+    SELECT account_id, name AS account_name, role, suspended_at IS NOT NULL AS is_suspended, merged_into
     FROM account_members JOIN accounts ON id = account_id WHERE user_id = :userId ORDER BY name, id`,
     { userId },
   );

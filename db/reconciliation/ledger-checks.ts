@@ -44,17 +44,44 @@ export const LEDGER_CHECKS = [
   }),
   sqlCheck({
     name: 'topped_up',
-    question: 'Is an account marked as topped up exactly if it has a top-up or a gift of funds, or paid for a plan?',
+    question:
+      'Is an account marked as topped up exactly if it has a top-up or a gift of funds, paid for a plan, or got the money of such an account by a merge?',
     remedy:
       'The top-ups, gifts and credit of plans are right. Set topped_up_at to the time of the first one, or to NULL where there is none.',
     sql: /* sql */ `
       SELECT id AS subject, format('topped_up_at is %s, but the account %s', coalesce(topped_up_at::text, 'not set'),
         CASE WHEN topped_up_at IS NULL THEN 'has topped up' ELSE 'has no top-up' END) AS detail
       FROM accounts
-      WHERE (topped_up_at IS NULL) = (EXISTS (SELECT 1 FROM top_ups WHERE account_id = accounts.id)
+      WHERE (topped_up_at IS NULL OR NOT EXISTS (SELECT 1 FROM accounts AS merged
+          WHERE merged.merged_into = accounts.id AND merged.topped_up_at IS NOT NULL))
+        AND (topped_up_at IS NULL) = (EXISTS (SELECT 1 FROM top_ups WHERE account_id = accounts.id)
         OR EXISTS (SELECT 1 FROM gift_codes AS code JOIN gift_batches AS batch ON batch.id = code.batch_id
           WHERE code.account_id = accounts.id AND batch.kind = 'funds')
         OR EXISTS (SELECT 1 FROM promo_grants WHERE account_id = accounts.id AND is_paid)) ORDER BY 1`,
+  }),
+  sqlCheck({
+    name: 'account_merges',
+    question: 'Did every merge give one account what it took from the other, and leave nothing behind?',
+    remedy:
+      'The transfers that took money are right. Adjust the other account by the difference. For money left behind, read in the logs of the api processes why their relays cannot move it.',
+    sql: /* sql */ `
+      SELECT coalesce(taken.account_id, given.reference) AS subject,
+        format('moved %s to %s, which got %s', coalesce(taken.amount, 0), coalesce(taken.reference, given.account_id),
+          coalesce(given.amount, 0)) AS detail
+      FROM (SELECT account_id, reference, sum(amount) AS amount, sum(signup_amount) AS signup_amount FROM transfers
+        WHERE kind = 'merge_out' GROUP BY 1, 2) AS taken
+      FULL JOIN (SELECT account_id, reference, sum(amount) AS amount, sum(signup_amount) AS signup_amount FROM transfers
+        WHERE kind = 'merge_in' GROUP BY 1, 2) AS given
+        ON given.account_id = taken.reference AND given.reference = taken.account_id
+      WHERE (taken.amount, taken.signup_amount) IS DISTINCT FROM (given.amount, given.signup_amount)
+      UNION ALL
+      SELECT source_id, format('merged %s, and has %s to spend', to_json(completed_at) #>> '{}',
+        signup_available + funded_available)
+      FROM account_merges AS merge JOIN accounts AS source ON source.id = source_id
+      WHERE completed_at < now() - interval '15 minutes' AND signup_available + funded_available > 0
+        AND NOT EXISTS (SELECT FROM transfers
+          WHERE account_id = source_id AND created_at >= now() - interval '15 minutes')
+      ORDER BY 1`,
   }),
   sqlCheck({
     name: 'key_usage',

@@ -22,6 +22,7 @@
 --   `suspended_at` under the lock of the account. Tasks and requests in progress continue.
 -- - Owners close their accounts for ever. A closed account stays suspended, all its content is to be erased at any time,
 --   and its promo credit lapses. Its money stays until finance repays it.
+-- - An account that is merged into another stays suspended for ever: see `account_merges` in `0009-finance.sql`.
 -- - Genway warns an account with a threshold `low_balance` when its balance is low. The balance is the available plus
 --   the held money: only charges lower it and only credits raise it. `low_balance_since` is when the low balance was
 --   announced. A credit that lifts the balance to the threshold, or a new threshold, sets it to null.
@@ -82,6 +83,7 @@ CREATE TABLE accounts (
   external_id text CHECK (length(external_id) BETWEEN 1 AND 200),
   suspended_at timestamptz,
   closed_at timestamptz,
+  merged_into text COLLATE "C" REFERENCES accounts,
   has_promo boolean NOT NULL DEFAULT false,
   price_list text COLLATE "C" REFERENCES price_lists,
   budgets_version integer NOT NULL DEFAULT 0,
@@ -99,6 +101,7 @@ CREATE TABLE accounts (
 ) WITH (fillfactor = 25);
 CREATE INDEX accounts_by_price_list ON accounts (price_list) WHERE price_list IS NOT NULL;
 CREATE UNIQUE INDEX accounts_one_per_external_id ON accounts (external_id);
+CREATE INDEX accounts_merged ON accounts (id) WHERE merged_into IS NOT NULL;
 CREATE INDEX accounts_watching_their_balance ON accounts (id)
   WHERE low_balance IS NOT NULL AND low_balance_since IS NULL;
 
@@ -171,6 +174,10 @@ CREATE TRIGGER accounts_keep_identity BEFORE UPDATE OF id, created_at ON account
   EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER accounts_stay_closed BEFORE UPDATE OF closed_at ON accounts FOR EACH ROW
   WHEN (OLD.closed_at IS NOT NULL AND OLD.closed_at IS DISTINCT FROM NEW.closed_at) EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER accounts_stay_merged BEFORE UPDATE OF suspended_at, merged_into ON accounts FOR EACH ROW
+  WHEN (OLD.merged_into IS DISTINCT FROM NEW.merged_into AND (OLD.merged_into IS NOT NULL OR NEW.merged_into = NEW.id)
+    OR NEW.merged_into IS NOT NULL AND NEW.suspended_at IS NULL)
+  EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER accounts_are_kept BEFORE DELETE ON accounts FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER accounts_not_truncated BEFORE TRUNCATE ON accounts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER api_keys_keep_identity BEFORE UPDATE OF id, account_id, created_at, digest ON api_keys FOR EACH ROW

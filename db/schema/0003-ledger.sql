@@ -9,6 +9,8 @@
 --   differs from its reservation in anything but its kind.
 -- - `signup_amount` is the part of `amount` that is signup credit; the rest is funded credit.
 -- - Times have milliseconds, as in JavaScript, so that a time that was read finds its row again.
+-- - A `merge_out` takes money from one account, and a `merge_in` of the same transaction gives the money to another.
+--   `reference` of both is the other account.
 -- - A top-up and its reference are written together or not at all. A payment that a payment provider announces is a
 --   top-up with the reference `payment:` and the payment's id. It credits one account once, however many events report
 --   the payment.
@@ -56,6 +58,8 @@ CREATE TABLE transfers (
     promo_grant promo_credit available,
     promo_expiry available promo_credit,
     gift gift_credit available,
+    merge_out available merges,
+    merge_in merges available,
     reservation available reserved,
     settlement reserved revenue,
     refund reserved available,
@@ -77,8 +81,8 @@ CREATE TABLE transfers (
   CONSTRAINT transfers_credit_of_one_kind
     CHECK (kind <> ALL ('{topup,gift,signup_grant,promo_grant,promo_expiry}'::text[])
       OR signup_amount = CASE WHEN kind IN ('topup', 'gift') THEN 0 ELSE amount END),
-  CONSTRAINT transfers_promo_names_its_grant
-    CHECK (kind NOT IN ('promo_grant', 'promo_expiry') OR reference IS NOT NULL),
+  CONSTRAINT transfers_name_their_grant_or_other_account
+    CHECK (kind NOT IN ('promo_grant', 'promo_expiry', 'merge_out', 'merge_in') OR reference IS NOT NULL),
   CONSTRAINT transfers_adjustments_are_signed
     CHECK (kind <> 'adjustment' OR (author IS NOT NULL AND reason IS NOT NULL))
 ) PARTITION BY RANGE (opened_at);
@@ -86,7 +90,8 @@ CREATE UNIQUE INDEX transfers_resolve_once ON transfers (pending_id, opened_at) 
 CREATE INDEX transfers_by_account ON transfers (account_id, created_at, id);
 -- Entries of one kind among many charges of text.
 CREATE INDEX transfers_entries ON transfers (account_id, kind, created_at, id)
-  WHERE kind IN ('topup', 'signup_grant', 'promo_grant', 'promo_expiry', 'gift', 'adjustment', 'settlement', 'refund');
+  WHERE kind IN ('topup', 'signup_grant', 'promo_grant', 'promo_expiry', 'gift', 'merge_out', 'merge_in', 'adjustment',
+    'settlement', 'refund');
 CREATE INDEX transfers_absorbed ON transfers (created_at) WHERE kind = 'absorbed_loss';
 CREATE UNIQUE INDEX transfers_once_per_task ON transfers (task_id, opened_at, kind) WHERE task_id IS NOT NULL;
 CREATE INDEX transfers_of_text ON transfers (text_request_id) WHERE text_request_id IS NOT NULL;

@@ -18,6 +18,9 @@
 --   decided at most once, and expires. An approved correction names its transfer, written in the same transaction.
 --   `amount` is the amount given to the account; negative if taken. A correction with a `reference` is a manually
 --   credited payment, and becomes a top-up.
+-- - A merge moves the money of the account `source_id` to the account `target_id`, like a correction once a second person
+--   has approved it, if it `requires_second_approval`. The approval suspends the source for ever. `completed_at` is when
+--   nothing of the source was on hold any more. Money that reaches the source later is moved, too.
 -- - `unapproved_adjustments` has the manual adjustments without a second approval. They are summed per account and day, so that
 --   nobody can split a large amount into small ones. `id` is the transfer, or the grant of promo credit.
 -- - `gift_batches` are issues of gift codes, and `gift_codes` their codes, by digest alone. The codes of a batch work from
@@ -259,6 +262,44 @@ CREATE TRIGGER corrections_are_decided_once BEFORE UPDATE ON corrections FOR EAC
   EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER corrections_are_kept BEFORE DELETE ON corrections FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER corrections_not_truncated BEFORE TRUNCATE ON corrections FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TABLE account_merges (
+  id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^mrg_[0-9a-z]+$'),
+  source_id text COLLATE "C" NOT NULL REFERENCES accounts,
+  target_id text COLLATE "C" NOT NULL REFERENCES accounts,
+  reason text NOT NULL CHECK (reason <> ''),
+  author text NOT NULL CHECK (author <> ''),
+  requires_second_approval boolean NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  expires_at timestamptz NOT NULL,
+  outcome text CHECK (outcome IN ('approved', 'rejected', 'withdrawn')),
+  decided_by text,
+  decided_at timestamptz,
+  completed_at timestamptz,
+  CONSTRAINT account_merges_join_two CHECK (source_id <> target_id),
+  CONSTRAINT account_merges_are_decided_by_somebody CHECK (num_nulls(outcome, decided_by, decided_at) IN (0, 3)),
+  -- A merge by one person is approved by its author; otherwise the author may only withdraw it.
+  CONSTRAINT account_merges_take_two CHECK (CASE
+    WHEN requires_second_approval THEN (outcome = 'withdrawn') = (decided_by = author)
+    ELSE coalesce(outcome = 'approved' AND decided_by = author, false) END),
+  CONSTRAINT account_merges_complete_if_approved CHECK (completed_at IS NULL OR coalesce(outcome = 'approved', false))
+);
+CREATE UNIQUE INDEX account_merges_once ON account_merges (source_id) WHERE outcome = 'approved';
+CREATE INDEX account_merges_by_source ON account_merges (source_id, id);
+CREATE INDEX account_merges_by_target ON account_merges (target_id, id);
+CREATE INDEX account_merges_pending ON account_merges (id) WHERE outcome IS NULL;
+CREATE TRIGGER account_merges_are_decided_once BEFORE UPDATE ON account_merges FOR EACH ROW
+  WHEN (OLD.completed_at IS NOT NULL
+    OR (OLD.outcome IS NOT NULL
+      AND (OLD.outcome, OLD.decided_by, OLD.decided_at) IS DISTINCT FROM (NEW.outcome, NEW.decided_by, NEW.decided_at))
+    OR (OLD.id, OLD.source_id, OLD.target_id, OLD.reason, OLD.author, OLD.requires_second_approval, OLD.created_at,
+        OLD.expires_at)
+      IS DISTINCT FROM
+        (NEW.id, NEW.source_id, NEW.target_id, NEW.reason, NEW.author, NEW.requires_second_approval, NEW.created_at,
+          NEW.expires_at))
+  EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER account_merges_are_kept BEFORE DELETE ON account_merges FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER account_merges_not_truncated BEFORE TRUNCATE ON account_merges FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TABLE unapproved_adjustments (
   id text COLLATE "C" PRIMARY KEY,

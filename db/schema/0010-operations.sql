@@ -30,7 +30,7 @@ CREATE TABLE operator_actions (
   task_id text COLLATE "C",
   task_created_at timestamptz(3),
   kind text NOT NULL CHECK (kind IN ('cancel', 'redeliver', 'read_prompt', 'pause', 'resume', 'retry', 'edit', 'price',
-    'suspend', 'reopen', 'erase', 'close', 'approve', 'reject', 'block', 'lift')),
+    'suspend', 'reopen', 'erase', 'close', 'merge', 'approve', 'reject', 'block', 'lift')),
   author text NOT NULL CHECK (author <> ''),
   reason text NOT NULL CHECK (reason <> ''),
   created_at timestamptz NOT NULL DEFAULT now(),

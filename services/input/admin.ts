@@ -9,7 +9,7 @@ import { BLOCK_KINDS } from '../../domain/registration.ts';
 import { ADMIN_ROLES } from '../../domain/roles.ts';
 import { isListFactor, MAX_RULES } from '../money/price-lists.ts';
 import { nonNegativeUsd, positiveUsd, signedUsd } from './usd.ts';
-import { type BodyOf, bodySchema, choice, freeText, list, orNull, requiredField } from './validation.ts';
+import { type BodyOf, bodySchema, choice, freeText, idText, list, orNull, requiredField } from './validation.ts';
 
 export const author = freeText({ min: 1, max: 200 }).description(
   'The author. By default, the name of the admin token, or `admin` for GENWAY_ADMIN_TOKEN, which alone may name another author.',
@@ -143,6 +143,12 @@ export const topUpSchema = bodySchema({
 export const adjustmentSchema = bodySchema({
   amount_usd: requiredField(signedUsd.description('The amount to add, or to deduct if negative').example(-1.5)),
   reason: requiredField(reason.description('The reason, kept in the ledger')),
+  author,
+});
+
+export const mergeAccountSchema = bodySchema({
+  target_account_id: requiredField(idText('account').description('The account that gets the money')),
+  reason: requiredField(reason.description('The reason, kept in the log of operator actions')),
   author,
 });
 

@@ -19,7 +19,7 @@ import { CORRECTIONS } from '../../domain/policy.ts';
 import { adjustBalance, refuseOverdraft } from './adjust-balance.ts';
 import { creditByHand, creditOnce } from './credit-once.ts';
 import { existingAccount } from '../people/existing-account.ts';
-import { type DualControl, SecondApprovalRequiredError } from './dual-control.ts';
+import { assertMayDecide, type DualControl, SecondApprovalRequiredError } from './dual-control.ts';
 
 /**
  * Corrects a balance at once if one person may; otherwise requests a second approval. A form takes effect once: if it
@@ -97,29 +97,11 @@ export function decide(
       const correction = await lockCorrection(transaction, id);
       if (!correction) throw new ServiceError('not_found', 'There is no such correction. Open the page again.');
       if (correction.outcome === outcome && correction.decidedBy === by) return;
-      assertMayDecide(correction, outcome, by);
+      assertMayDecide(correction, { outcome, by, what: 'correction' });
       const transferId = outcome === 'approved' ? await bookCorrection(transaction, correction, by) : null;
       await decideCorrection(transaction, id, { outcome, by, transferId });
     }),
   );
-}
-
-function assertMayDecide(correction: Correction, outcome: CorrectionOutcome, by: string): void {
-  if (correction.outcome === 'expired') {
-    throw new ServiceError('idempotency_conflict', 'The correction has expired. Request it again.');
-  }
-  if (correction.outcome !== null) {
-    throw new ServiceError(
-      'idempotency_conflict',
-      `${correction.decidedBy ?? 'Another person'} has already decided: the correction is ${correction.outcome}.`,
-    );
-  }
-  if (outcome === 'withdrawn' && by !== correction.author) {
-    throw new ServiceError('forbidden', `Only ${correction.author} can withdraw this correction. You may reject it.`);
-  }
-  if (outcome !== 'withdrawn' && by === correction.author) {
-    throw new ServiceError('forbidden', 'A second person must decide about your correction. You may withdraw it.');
-  }
 }
 
 /** @returns the id of the transfer */

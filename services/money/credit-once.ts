@@ -8,6 +8,7 @@ import { daysAfter } from '../../domain/day.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { formatUsd, type PicoUsd } from '../../domain/money.ts';
 import { suspendAccount } from '../people/account-actions.ts';
+import { existingAccount } from '../people/existing-account.ts';
 import { type DualControl, type ManualAdjustment, adjustAlone } from './dual-control.ts';
 
 /** A credit, and whether it suspended the account. */
@@ -86,8 +87,10 @@ export function creditPayment(
   );
 }
 
-/** Suspends the account of a disputed payment until an operator reopens it. */
+/** Suspends the account with the money of a disputed payment until an operator reopens it. */
 export async function suspendForDispute(database: Database, accountId: string, reference: string): Promise<void> {
+  const { mergedInto } = await existingAccount(database, accountId);
+  if (mergedInto !== null) return suspendForDispute(database, mergedInto, reference);
   await suspendAccount(database, accountId, { author: 'payment provider', reason: `${reference} is disputed` });
 }
 

@@ -79,6 +79,47 @@ export async function recordManualAdjustment(
   await insertUnapprovedAdjustment(transaction, { ...moved, accountId, amount: absolute(amount) });
 }
 
+/** A request of one person, about which another person decides. */
+export interface PendingRequest {
+  readonly author: string;
+  /** Null while the request is pending. */
+  readonly outcome: 'approved' | 'rejected' | 'withdrawn' | 'expired' | null;
+  readonly decidedBy: string | null;
+}
+
+/** A decision about a request. */
+export interface Decision {
+  readonly outcome: 'approved' | 'rejected' | 'withdrawn';
+  readonly by: string;
+}
+
+/**
+ * Refuses a decision about a request that is decided or expired, and a decision of the wrong person.
+ *
+ * @param what the name of the request, such as `correction`
+ * @throws ServiceError `idempotency_conflict`; `forbidden`
+ */
+export function assertMayDecide(
+  request: PendingRequest,
+  { outcome, by, what }: Decision & { readonly what: string },
+): void {
+  if (request.outcome === 'expired') {
+    throw new ServiceError('idempotency_conflict', `The ${what} has expired. Request it again.`);
+  }
+  if (request.outcome !== null) {
+    throw new ServiceError(
+      'idempotency_conflict',
+      `${request.decidedBy ?? 'Another person'} has already decided: the ${what} is ${request.outcome}.`,
+    );
+  }
+  if (outcome === 'withdrawn' && by !== request.author) {
+    throw new ServiceError('forbidden', `Only ${request.author} can withdraw this ${what}. You may reject it.`);
+  }
+  if (outcome !== 'withdrawn' && by === request.author) {
+    throw new ServiceError('forbidden', `A second person must decide about your ${what}. You may withdraw it.`);
+  }
+}
+
 /** @throws SecondApprovalRequiredError */
 function assertNeedsNoSecondApproval(amount: PicoUsd, dualControl: DualControl): void {
   const { secondApprovalAbove } = dualControl.money;

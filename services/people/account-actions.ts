@@ -10,7 +10,7 @@ export function suspendAccount(database: Database, accountId: string, by: Author
   return act(database, accountId, { kind: 'suspend', ...by }, suspend);
 }
 
-/** The keys of the account work again. @throws ServiceError `not_found`; 409 for a closed account */
+/** The keys of the account work again. @throws ServiceError `not_found`; 409 for a closed or merged account */
 export function reopenAccount(database: Database, accountId: string, by: Authorship): Promise<void> {
   return act(database, accountId, { kind: 'reopen', ...by }, async (transaction) => {
     await existingOpenAccount(transaction, accountId);

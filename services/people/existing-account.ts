@@ -10,11 +10,15 @@ export async function existingAccount(database: Database, accountId: string): Pr
   return account;
 }
 
-/** As {@link existingAccount}, for changes that a closed account no longer gets. @throws ServiceError 409 if it is closed */
+/** As {@link existingAccount}, for changes that a closed account no longer gets. @throws ServiceError 409 if it is closed or merged */
 export async function existingOpenAccount(database: Database, accountId: string): Promise<Account> {
   const account = await existingAccount(database, accountId);
   if (account.closedAt !== null)
     throw new ServiceError('bad_request', 'The owner closed the account. A closed account cannot be used again.', {
+      status: 409,
+    });
+  if (account.mergedInto !== null)
+    throw new ServiceError('bad_request', `The account was merged. Use the account ${account.mergedInto}.`, {
       status: 409,
     });
   return account;

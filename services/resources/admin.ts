@@ -66,6 +66,9 @@ export const LISTED_ACCOUNT = resource<Account>(
     suspended_at: field.unixSeconds.orNull('suspendedAt', 'When the account was suspended. Null if not suspended'),
     closed: field.boolean(({ closedAt }) => closedAt !== null, 'Whether the owner closed the account, for ever'),
     closed_at: field.unixSeconds.orNull('closedAt', 'When the owner closed the account. Null if not closed'),
+    merged_into: field
+      .id('account')
+      .orNull('mergedInto', 'The account into which the account was merged. Null if not merged'),
     price_list: field.text.orNull('priceList', 'The price list of the account. Null for the prices of the catalogue'),
     balances: field.object(BALANCES)((account) => account),
   },
@@ -81,6 +84,7 @@ const TOTALS = nested<AccountTotals>({
   charged_usd: field.usd('charged', 'The total charged'),
   refunded_usd: field.usd('refunded', 'The total refunded'),
   adjusted_usd: field.usd('adjusted', 'The total of manual adjustments, net of deductions'),
+  merged_usd: field.usd('merged', 'The total of money from merged accounts, net of money moved to another account'),
 });
 
 export const ACCOUNT = resource<Account & { readonly totals: AccountTotals }>('Account', {

@@ -2,12 +2,13 @@
  * Starts the workflows of tasks whose start was never acknowledged: the api process died between commit and start,
  * Temporal was out of reach, or more tasks arrived than could be started at once. Also starts webhook deliveries that
  * are due, starts batches, ends tasks and restarts deliveries whose workflows are gone, takes back promo credit whose time is over,
- * announces low balances, and creates the partitions of coming months.
+ * moves the money of merged accounts, announces low balances, and creates the partitions of coming months.
  * Runs in every api process; each task and each delivery is claimed by one of them at a time.
  */
 import type { Logger } from 'pino';
 import type { Database } from '../../db/database.ts';
 import { ensurePartitions } from '../../db/partitions.ts';
+import { moveMergedMoney } from '../../db/queries/account-merges.ts';
 import { finishTask } from '../../db/queries/finish-task.ts';
 import { orderDueNotices } from '../../db/queries/due-notices.ts';
 import { announceLowBalances } from '../../db/queries/low-balances.ts';
@@ -29,7 +30,7 @@ const PAUSE_MS = 1_000;
 /** The pause while deliveries wait for other deliveries to end. */
 const BUSY_PAUSE_MS = 100;
 const REPAIR_PAUSE_MS = 30_000;
-/** How long after its time promo credit may expire, and a low balance may be announced. */
+/** How long after its time promo credit may expire, money of a merged account may move, and a low balance may be announced. */
 const BALANCES_PAUSE_MS = 5_000;
 const NOTICES_PAUSE_MS = 60_000;
 /** Partitions are created three months ahead, so a day without an api process does no harm. */
@@ -70,6 +71,7 @@ export function startRelay(dependencies: RelayDependencies): Repetition {
     run(() => repairDeliveries(dependencies), 'repair overdue deliveries', REPAIR_PAUSE_MS),
     run(() => repairTasks(dependencies), 'repair overdue tasks', REPAIR_PAUSE_MS),
     run(inBatches(database, expirePromoCredit), 'take back promo credit whose time is over', BALANCES_PAUSE_MS),
+    run(inBatches(database, moveMergedMoney), 'move the money of merged accounts', BALANCES_PAUSE_MS),
     run(inBatches(database, announceLowBalances), 'announce low balances', BALANCES_PAUSE_MS),
     run(inBatches(database, orderDueNotices), 'order e-mails', NOTICES_PAUSE_MS),
     run(createPartitions(dependencies), 'create the partitions of coming months', PARTITIONS_PAUSE_MS),

@@ -89,7 +89,7 @@ const ACCESS = `
     get      /staff/text-requests|upstreams|webhooks|registrations|registration-blocks
     get      /staff/registrations/{registration_id}
     get      /staff/accounts/{account_id}
-    get      /staff/accounts/{account_id}/ledger|end-users|budgets|documents
+    get      /staff/accounts/{account_id}/ledger|end-users|budgets|documents|merge
     get      /staff/accounts/{account_id}/ledger/export
     get      /staff/accounts/{account_id}/end-users/export
     get      /staff/accounts/{account_id}/documents/{document_id}
@@ -117,7 +117,8 @@ const ACCESS = `
     get      /staff/webhooks/{webhook_id}
     get      /staff/webhooks/{webhook_id}/deliveries/{delivery_id}
   staff who may moveMoney:
-    post     /staff/accounts/{account_id}/price-list|adjust
+    post     /staff/accounts/{account_id}/price-list|adjust|merge
+    post     /staff/accounts/{account_id}/merge/{merge_id}/approve|reject|withdraw
     post     /staff/months/{month}/bills/{vendor}/forget
     get+post /staff/months/{month}/import-bill|close
     post     /staff/reconciliations|corrections|price-lists|gift-codes

@@ -292,6 +292,27 @@ describe('the rules of the database', () => {
       ({ other }) => update('accounts', other, { id: newId('account') }),
       ({ other }) => update('accounts', other, { created_at: new Date(0) }),
     );
+    refuses(
+      'a merge of an account that works, and one into itself',
+      'accounts_stay_merged',
+      ({ account, other }) => update('accounts', other, { merged_into: account.id }),
+      ({ other }) => update('accounts', other, { suspended_at: new Date(), merged_into: other.id }),
+    );
+    refuses('a merge into no account', 'accounts_merged_into_fkey', ({ other }) =>
+      update('accounts', other, { suspended_at: new Date(), merged_into: newId('account') }),
+    );
+    for (const changes of [{ suspended_at: null }, { merged_into: null }]) {
+      refuses(
+        `to set the ${Object.keys(changes).join()} of a merged account to null`,
+        'accounts_stay_merged',
+        ({ account, other }) =>
+          database.transaction(async (transaction) => {
+            const rows = transaction('accounts').where({ id: other.id });
+            await rows.clone().update({ suspended_at: new Date(), merged_into: account.id });
+            await rows.clone().update(changes);
+          }),
+      );
+    }
     refuses('a closed account that is not suspended', 'accounts_closed_are_suspended', ({ other }) =>
       update('accounts', other, { closed_at: new Date() }),
     );
@@ -1175,6 +1196,49 @@ describe('the rules of the database', () => {
     refusesRemoval('corrections', correctionOf);
   });
 
+  describe('merges of accounts', () => {
+    const mergeOf = ({ account, other }: Given): Row => ({
+      id: newId('accountMerge'),
+      source_id: account.id,
+      target_id: other.id,
+      reason: 'a test',
+      author: 'ada',
+      requires_second_approval: true,
+      expires_at: new Date(Date.now() + 60_000),
+    });
+    const decided = { outcome: 'approved', decided_by: 'bob', decided_at: new Date() };
+    refusesRows('account_merges', mergeOf, [
+      ['an id of another form', { id: newId('task') }],
+      ['a merge of no account', { source_id: newId('account') }, 'account_merges_source_id_fkey'],
+      ['a merge into no account', { target_id: newId('account') }, 'account_merges_target_id_fkey'],
+      ['a merge of one account', ({ account }) => ({ target_id: account.id }), 'account_merges_join_two'],
+      ['a merge for no reason', { reason: '' }],
+      ['a merge of nobody', { author: '' }],
+      ['an unknown outcome', { ...decided, outcome: 'forgotten' }],
+      ['a decision of nobody', { ...decided, decided_by: null }, 'account_merges_are_decided_by_somebody'],
+      [
+        'a merge approved by its author where it takes two people, or withdrawn by another',
+        [
+          { ...decided, decided_by: 'ada' },
+          { ...decided, outcome: 'withdrawn' },
+          { requires_second_approval: false },
+          { ...decided, requires_second_approval: false },
+        ],
+        'account_merges_take_two',
+      ],
+      [
+        'a merge that is complete without approval',
+        [{ completed_at: new Date() }, { ...decided, outcome: 'rejected', completed_at: new Date() }],
+        'account_merges_complete_if_approved',
+      ],
+    ]);
+    refuses('a second merge of an account', 'account_merges_once', (given) =>
+      database('account_merges').insert([mergeOf(given), mergeOf(given)].map((row) => ({ ...row, ...decided }))),
+    );
+    refusesAnotherDecision('account_merges', mergeOf, decided, { reason: 'another' });
+    refusesRemoval('account_merges', mergeOf);
+  });
+
   describe('receipts and invoices', () => {
     const documentOf = ({ account }: Given): Row => ({
       id: newId('billingDocument'),
@@ -1583,7 +1647,12 @@ describe('the rules of the database', () => {
     refuses('a transfer of another amount', 'promo_grants_add_up', () =>
       afterGiving(async () => {}, { amount: 999, signup_amount: 999 }),
     );
-    refuses('a transfer that names no grant', 'transfers_promo_names_its_grant', () => insertAdjustment(promo));
+    refuses(
+      'a transfer that names no grant, and a merge that names no account',
+      'transfers_name_their_grant_or_other_account',
+      () => insertAdjustment(promo),
+      () => insertAdjustment({ kind: 'merge_in', ...TRANSFERS.merge_in }),
+    );
     refuses('a transfer of a grant that does not exist', '23503', () =>
       insertAdjustment({ ...promo, reference: newId('promoGrant') }),
     );

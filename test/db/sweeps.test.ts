@@ -13,6 +13,7 @@ const LONG_AGO = new Date(Date.now() - (WEBHOOKS.keptDays + 1) * DAY_MS);
 /** Why each table without monthly partitions stays bounded: by a sweep, or by the rows that it depends on. */
 const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly because: string }>> = {
   account_members: { because: 'people are made members by people' },
+  account_merges: { because: 'a few, which people make, and books keep for ever' },
   accounts: { because: 'one for each customer; operators make them' },
   acknowledgements: { because: 'people make them, with a reason each, and books keep them for ever' },
   agreed_checkouts: { because: 'one for each card that people give' },

@@ -61,6 +61,7 @@ export async function makeSamples(app: TestApp, customer: TestCaller): Promise<S
     document_id: await issueReceipt(database, accountId),
     reconciliation_id: await makeReport(database, accountId),
     correction_id: newId('correction'),
+    merge_id: newId('accountMerge'),
     registration_id: await makeWaitingRegistration(database),
     block_id: newId('registrationBlock'),
     checkout_id: 'cs_1',

@@ -20,6 +20,8 @@ const NEEDS: Readonly<Record<string, StaffPermission>> = {
   getAnyBillingDocument: 'read',
   suspendAccount: 'operate',
   reopenAccount: 'operate',
+  mergeAccount: 'moveMoney',
+  listAccountMerges: 'read',
   topUp: 'moveMoney',
   adjust: 'moveMoney',
   grantPromo: 'moveMoney',

@@ -148,6 +148,7 @@ describe('the credit of an account', () => {
       charged: price,
       refunded: price,
       adjusted: parseUsd(2),
+      merged: 0n,
     });
     expect(await sumAccountTotals(database, newId('account'))).to.deep.equal({
       toppedUp: 0n,
@@ -158,6 +159,7 @@ describe('the credit of an account', () => {
       charged: 0n,
       refunded: 0n,
       adjusted: 0n,
+      merged: 0n,
     });
   });
 });

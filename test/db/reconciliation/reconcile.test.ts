@@ -4,10 +4,13 @@ import { FINDINGS_ZH } from '../../../console/texts/findings-zh.ts';
 import { CATALOGUE } from '../../support/catalogue.ts';
 import type { Database } from '../../../db/database.ts';
 import { setAccountBudget } from '../../../db/queries/account-budgets.ts';
+import { moveMergedMoney } from '../../../db/queries/account-merges.ts';
+import { topUp } from '../../../db/queries/credits.ts';
 import { recordPlanPeriod, storeSubscription } from '../../../db/queries/plans.ts';
 import { setEndUserBudget } from '../../../db/queries/end-user-budgets.ts';
 import { finishTask } from '../../../db/queries/finish-task.ts';
 import { issueGiftBatch, redeemGiftCode } from '../../../services/money/gift-codes.ts';
+import { requestMerge } from '../../../services/money/merge-accounts.ts';
 import { grantPromoCredit } from '../../../db/queries/promo-grants.ts';
 import { recordSignupCredit } from '../../../db/queries/signup-credits.ts';
 import { recordRateCards } from '../../../db/queries/rate-cards.ts';
@@ -75,6 +78,8 @@ interface Given {
   readonly giftAccount: string;
   /** An account that registered, with signup credit. */
   readonly registered: string;
+  /** An account that was merged into another one. */
+  readonly merged: string;
 }
 
 interface Damage {
@@ -442,6 +447,20 @@ const DAMAGES: Readonly<Record<string, Damage>> = {
       WHERE kind = 'signup_grant' AND account_id = :registered`,
     says: /^1000000000000 credited by tr_0{32}, 0 granted to the registration$/,
   },
+  'a merge whose money did not arrive': {
+    check: 'account_merges',
+    subject: 'merged',
+    sql: `DELETE FROM transfers WHERE kind = 'merge_in' AND reference = :merged`,
+    says: /^moved 5 to acc_\w+, which got 0$/,
+  },
+  'a merged account whose late money was left behind': {
+    check: 'account_merges',
+    subject: 'merged',
+    sql: `WITH left_behind AS (UPDATE accounts SET funded_available = 7 WHERE id = :merged),
+        merge AS (UPDATE account_merges SET completed_at = '1970-01-01Z' WHERE source_id = :merged)
+      DELETE FROM transfers WHERE :merged IN (account_id, reference)`,
+    says: /^merged 1970-01-01T00:00:00\+00:00, and has 7 to spend$/,
+  },
   'an account whose gift left no mark': {
     check: 'topped_up',
     subject: 'giftAccount',
@@ -682,6 +701,7 @@ async function prepare({ database, url }: SuiteDatabase): Promise<Given> {
     ...(await prepareBudget(database, url)),
     ...(await prepareGift(database)),
     registered: await prepareRegistered(database),
+    merged: await prepareMerge(database),
     ...(await preparePlan(database)),
   };
 }
@@ -728,6 +748,16 @@ async function preparePromo(
   await ledger.hold([hold]);
   await ledger.close();
   return { promoAccount: key.accountId, promo: grant.id, promoAllowance: await allowanceOf(database, key) };
+}
+
+/** @returns the id of the merged account */
+async function prepareMerge(database: Database): Promise<string> {
+  const [{ id: sourceId }, { id: targetId }] = [await createAccount(database), await createAccount(database)];
+  await topUp(database, { accountId: sourceId, amount: 5n, reference: 'merged' });
+  const services = { database, money: { secondApprovalAbove: null } };
+  await requestMerge(services, { id: newId('accountMerge'), sourceId, targetId, author: 'ada', reason: 'a test' });
+  await moveMergedMoney(database, 1);
+  return sourceId;
 }
 
 /** A batch of two gift codes, of which an account redeemed one. */

@@ -79,6 +79,7 @@ export async function showOverview({ account, visit, services: { database, repor
           <a href={`${path}/documents`}>{billing.documents}</a>
           <a href={`${path}/end-users`}>{titles.endUsers}</a>
           <a href={`${path}/budgets`}>{titles.budgets}</a>
+          <a href={`${path}/merge`}>{titles.merge}</a>
         </p>
       </Card>
       <Card title={common.latestTasks}>
@@ -218,7 +219,7 @@ export function showDanger({ account, visit: { texts } }: Shown) {
   const path = `accounts/${account.id}`;
   return (
     <div class="grid forms">
-      {account.closedAt === null ? (
+      {account.closedAt === null && account.mergedInto === null ? (
         <ReasonCard
           title={isOpen ? messages.suspend : messages.reopen}
           hint={isOpen ? messages.suspendHint : messages.reopenHint}
@@ -249,6 +250,12 @@ function Summary({ account }: { account: Account }) {
                 {account.suspendedAt === null ? null : <Time at={account.closedAt ?? account.suspendedAt} />}
               </>,
             ],
+            account.mergedInto === null
+              ? null
+              : [
+                  fields.merged_into,
+                  <ShortId id={account.mergedInto} href={`/console/staff/accounts/${account.mergedInto}`} />,
+                ],
             [texts.fields.email, account.email ?? messages.notGiven],
             [texts.fields.external_id, account.externalId ?? messages.notGiven],
             [fields.max_concurrent_tasks, account.maxConcurrentTasks ?? messages.asAll],

@@ -10,6 +10,7 @@ import {
   listDecidedCorrections,
   listPendingCorrections,
 } from '../../../../db/queries/corrections.ts';
+import { listPendingMerges } from '../../../../db/queries/account-merges.ts';
 import { listAdjustments } from '../../../../db/queries/transfers.ts';
 import { parseUsd, type PicoUsd } from '../../../../domain/money.ts';
 import { CORRECTIONS } from '../../../../domain/policy.ts';
@@ -19,6 +20,7 @@ import { withAccountNames } from '../../../account-names.ts';
 import { Card, ExactMoney, Field, Form, FormButton, Time, usd } from '../../../html/components.tsx';
 import { useMay, usePage, useTexts } from '../../../html/page-context.ts';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
+import { accountsOf, MergeTable } from '../accounts/merge.tsx';
 import { createdIdOf } from '../../../idempotent-forms.ts';
 import { readListPage } from '../../../list-page.ts';
 import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
@@ -71,15 +73,16 @@ async function showCorrections(
   visit: UserVisit,
   { database, reports, money: { secondApprovalAbove } }: ApiServices,
 ): Promise<PageResult> {
-  const [pending, decided, { entries: adjustments, next }] = await Promise.all([
+  const [pending, merges, decided, { entries: adjustments, next }] = await Promise.all([
     listPendingCorrections(database, MAX_PENDING),
+    listPendingMerges(database, MAX_PENDING),
     listDecidedCorrections(database, DECIDED_SHOWN),
     readListPage(visit.query, 'transfer', (slice) => listAdjustments(reports, slice)),
   ]);
   const { corrections: messages, titles, fields, common } = visit.texts;
   return withAccountNames(
     reports,
-    adjustments.map(({ accountId }) => accountId),
+    [...adjustments.map(({ accountId }) => accountId), ...accountsOf(merges)],
     showPage(
       titles.corrections,
       <p class="soft">
@@ -89,6 +92,7 @@ async function showCorrections(
           : messages.requiresSecondApproval(usd(secondApprovalAbove), CORRECTIONS.addUpHours, CORRECTIONS.pendingDays)}
       </p>,
       secondApprovalAbove === null && pending.length === 0 ? null : <Pending pending={pending} />,
+      merges.length === 0 ? null : <MergeTable title={visit.texts.merges.pending} merges={merges} />,
       hasPermission(visit, 'moveMoney') ? (
         <Card title={messages.ask}>
           <Form action={`/console${PATH}`} class="grid" submit={messages.submit}>
