@@ -44,11 +44,8 @@ export function createFinish(dependencies: Pick<MediaTaskDependencies, 'database
     const finished = await batcher.add({ taskId, ending, event });
     // A task that a restored database has lost will not come back, so retries are useless.
     if (!finished) throw ApplicationFailure.nonRetryable(`there is no task ${taskId}`, 'TaskMissing');
-    if (finished.applied) {
-      metrics.taskEnded(finished.task);
-      // The task has ended: a count that the database does not answer must not repeat the step.
-      await recordJob(finished.task).catch(() => undefined);
-    }
+    if (finished.applied) metrics.taskEnded(finished.task);
+    if (finished.job) recordJob(finished.task, finished.job);
     return { transferId: finished.resolutionId, taskStatus: finished.task.status, deliveryIds: finished.deliveryIds };
   };
 }

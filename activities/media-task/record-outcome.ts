@@ -1,9 +1,5 @@
-import {
-  listSubmissions,
-  type StoredSubmission,
-  type Settlement,
-  settleSubmission,
-} from '../../db/queries/submissions.ts';
+import type { FinishedTask } from '../../db/queries/finish-task.ts';
+import { type StoredSubmission, type Settlement, settleSubmission } from '../../db/queries/submissions.ts';
 import type { CallFailure } from '../../db/queries/upstream-calls.ts';
 import { cutText } from '../../domain/cut-text.ts';
 import { isFailureOfUpstream, type Task, reasonOf } from '../../domain/task.ts';
@@ -43,18 +39,14 @@ function failureOf({ outcome, code, detail }: Settlement): CallFailure | null {
   return { fault: code ?? 'failed', status: null, message: cutText(detail ?? '', MAX_MESSAGE) };
 }
 
-/** Counts the job of a final task that an upstream accepted: as a failure of the upstream, or as answered. */
-export function createJobRecorder({
-  database,
-  metrics,
-  calls,
-}: Pick<MediaTaskDependencies, 'database' | 'metrics' | 'calls'>): (task: Task) => Promise<void> {
-  return async ({ id, accountId, failure, completedAt }) => {
-    const accepted = (await listSubmissions(database, id)).find(({ outcome }) => outcome === 'accepted');
-    if (accepted === undefined || completedAt === null) return;
-    const { provider: upstream, model, submittedAt } = accepted;
+/** Counts the job of a final task: as a failure of the upstream that accepted it, or as answered. */
+export function createJobRecorder({ metrics, calls }: Pick<MediaTaskDependencies, 'metrics' | 'calls'>) {
+  return (
+    { accountId, failure, completedAt }: Task,
+    { provider: upstream, model, submittedAt }: NonNullable<FinishedTask['job']>,
+  ): void => {
     metrics.jobEnded({ upstream, model, outcome: failure ? reasonOf(failure) : 'succeeded' });
-    const durationMs = Math.max(completedAt.getTime() - submittedAt.getTime(), 0);
+    const durationMs = Math.max((completedAt ?? submittedAt).getTime() - submittedAt.getTime(), 0);
     const fault = failure !== null && isFailureOfUpstream(failure) ? failure : null;
     calls.record(
       { upstream, format: '', model, key: '' },

@@ -5,10 +5,11 @@
 --
 -- `place` is the position of the item, from 1. `completed_at` comes from the caller, because the payload of the event
 -- contains it. The function sets the time of the transfer, so that an account's transfers are in chronological order.
--- `delivery_ids` of an item are new ids, at least as many as an account has endpoints.
+-- `delivery_ids` of an item are new ids, at least as many as an account has endpoints. `job` is the submission that an
+-- upstream accepted, if the item applied.
 
 CREATE OR REPLACE FUNCTION finish_tasks(items jsonb)
-RETURNS TABLE (place bigint, applied boolean, delivery_ids text[], task tasks)
+RETURNS TABLE (place bigint, applied boolean, delivery_ids text[], task tasks, job submissions)
 LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
   item record;
@@ -28,6 +29,7 @@ BEGIN
   LOOP
     place := item.ordinality;
     delivery_ids := '{}';
+    job := NULL;
     SELECT * INTO STRICT task FROM tasks WHERE id = item.id AND created_at = item.created_at;
     applied := task.status NOT IN ('succeeded', 'failed');
     IF NOT applied THEN
@@ -35,6 +37,7 @@ BEGIN
       CONTINUE;
     END IF;
 
+    SELECT * INTO job FROM submissions WHERE task_id = item.id AND task_created_at = item.created_at AND outcome = 'accepted';
     SELECT * INTO held FROM transfers WHERE id = task.reservation_id AND opened_at = task.created_at;
     IF held.id IS NULL THEN
       RAISE EXCEPTION 'task % has lost its reservation %', task.id, task.reservation_id

@@ -1,4 +1,5 @@
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
+import type { Submission } from '../../domain/media-route.ts';
 import { isFinal, type Task, type TaskEnding } from '../../domain/task.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
 import { renderEvent, TASK_EVENT } from '../../domain/webhook-event.ts';
@@ -22,6 +23,8 @@ export interface FinishedTask {
   readonly deliveryIds: readonly string[];
   /** False if the task was already final, so that this call changed nothing. */
   readonly applied: boolean;
+  /** The submission that an upstream accepted; null also if the task was already final. */
+  readonly job: Pick<Submission, 'provider' | 'model' | 'submittedAt'> | null;
 }
 
 /** A task to end. */
@@ -85,19 +88,34 @@ export async function finishTasks(
           resolutionId: row.resolution_id ?? '',
           deliveryIds: row.delivery_ids,
           applied: true,
+          job: jobOf(row),
         };
       return tasks.has(taskId) ? alreadyFinished(database, taskId) : null;
     }),
   );
 }
 
-type FinishedRow = TaskRow & { readonly place: string; readonly applied: boolean; readonly delivery_ids: string[] };
+type FinishedRow = TaskRow & {
+  readonly place: string;
+  readonly applied: boolean;
+  readonly delivery_ids: string[];
+  readonly job_provider: string | null;
+  readonly job_model: string | null;
+  readonly job_submitted_at: Date | null;
+};
+
+function jobOf({ job_provider: provider, job_model: model, job_submitted_at: submittedAt }: FinishedRow) {
+  return provider === null || model === null || submittedAt === null ? null : { provider, model, submittedAt };
+}
 
 async function finishRows(database: Database, items: readonly object[]): Promise<readonly FinishedRow[]> {
   // A refund that pays a debt writes a transfer into the current month.
   const { rows } = await withPartitions(database, () =>
     database.raw<{ rows: FinishedRow[] }>(
-      'SELECT finished.place, finished.applied, finished.delivery_ids, (finished.task).* FROM finish_tasks(:items::jsonb) AS finished',
+      /* sql */ `
+      SELECT place, applied, delivery_ids, (task).*, (job).provider AS job_provider, (job).model AS job_model,
+        (job).submitted_at AS job_submitted_at
+      FROM finish_tasks(:items::jsonb)`,
       { items: JSON.stringify(items) },
     ),
   );
@@ -168,5 +186,11 @@ async function alreadyFinished(database: Database, taskId: string): Promise<Fini
     .whereNull('workflow_started_at')
     .orderBy('id')
     .select('id');
-  return { task, resolutionId: task.resolutionId, deliveryIds: deliveries.map(({ id }) => id), applied: false };
+  return {
+    task,
+    resolutionId: task.resolutionId,
+    deliveryIds: deliveries.map(({ id }) => id),
+    applied: false,
+    job: null,
+  };
 }
