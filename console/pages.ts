@@ -26,6 +26,7 @@ import { staffTaskPages } from './pages/staff/tasks/pages.tsx';
 import { staffMergePages } from './pages/staff/accounts/merge.tsx';
 import { staffCorrectionPages } from './pages/staff/corrections/pages.tsx';
 import { staffGiftCodePages } from './pages/staff/gift-codes/pages.tsx';
+import { staffPlanPages } from './pages/staff/plans/pages.tsx';
 import { staffMonthPages } from './pages/staff/months/pages.tsx';
 import { staffFailurePages } from './pages/staff/failures/pages.tsx';
 import { staffLivePages } from './pages/staff/live/pages.tsx';
@@ -63,6 +64,7 @@ export const PAGES: readonly Page[] = [
   ...staffMergePages,
   ...staffCorrectionPages,
   ...staffGiftCodePages,
+  ...staffPlanPages,
   ...usagePages,
   ...accountBudgetPages,
   ...endUserPages,

@@ -1,5 +1,7 @@
 /** Monthly plans at a payment provider. Every change is read back from the provider: its events only say that something changed. */
 
+import type { PicoUsd } from '../domain/money.ts';
+
 /** A subscription as the provider knows it now. */
 export interface ProviderSubscription {
   readonly id: string;
@@ -19,6 +21,10 @@ export interface ProviderInvoice {
   readonly subscriptionId: string | null;
   readonly isPaid: boolean;
   readonly createdAt: Date;
+  /** What was paid, with taxes; null in a currency other than USD. */
+  readonly paid: PicoUsd | null;
+  /** The id of the payment that paid the invoice; null if nothing was charged. */
+  readonly paymentId: string | null;
   /** The whole periods that the invoice is for; no parts of periods. */
   readonly periods: readonly { readonly price: string; readonly startsAt: Date; readonly endsAt: Date }[];
 }

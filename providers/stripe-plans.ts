@@ -1,6 +1,7 @@
 /** Subscriptions and their invoices at Stripe: https://docs.stripe.com/api/subscriptions */
 import type { default as Stripe } from 'stripe';
 import type { PlanBilling, ProviderInvoice, ProviderSubscription } from './plan-billing.ts';
+import { PICO_PER_CENT } from '../domain/money.ts';
 import { found, idOf, refusalOf, rethrowAsUnavailable } from './stripe-errors.ts';
 
 /** More lines than a subscription with one item has on an invoice. */
@@ -32,7 +33,7 @@ export function plansOf(stripe: Stripe): PlanBilling {
       return subscription && toSubscription(subscription);
     },
     async findInvoice(id) {
-      const invoice = await found(stripe.invoices.retrieve(id));
+      const invoice = await found(stripe.invoices.retrieve(id, { expand: ['payments'] }));
       if (invoice?.status !== 'paid') return invoice && toInvoice(invoice, []);
       const lines = await found(stripe.invoices.listLineItems(id, { limit: MAX_LINES }));
       return toInvoice(invoice, lines?.data ?? []);
@@ -79,7 +80,7 @@ function toSubscription(subscription: Stripe.Subscription): ProviderSubscription
 }
 
 function toInvoice(
-  { id, status, created, parent }: Stripe.Invoice,
+  { id, status, created, parent, amount_paid: cents, currency, payments }: Stripe.Invoice,
   lines: readonly Stripe.InvoiceLineItem[],
 ): ProviderInvoice {
   return {
@@ -87,6 +88,8 @@ function toInvoice(
     subscriptionId: idOf(parent?.subscription_details?.subscription),
     isPaid: status === 'paid',
     createdAt: timeOf(created),
+    paid: currency === 'usd' ? BigInt(cents) * PICO_PER_CENT : null,
+    paymentId: idOf(payments?.data.find((payment) => payment.status === 'paid')?.payment.payment_intent),
     periods: lines.flatMap(({ parent: source, pricing, period }) => {
       const price = idOf(pricing?.price_details?.price);
       const item = source?.subscription_item_details;

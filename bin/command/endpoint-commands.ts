@@ -18,6 +18,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   'admin-tokens': 'tokens for administration, each with a name and a role',
   'price-lists': 'price lists of customers, which replace the prices of the catalogue',
   'gift-codes': 'gift codes, issued in batches',
+  plans: 'monthly plans of accounts',
   registrations: 'registrations of strangers, and blocks',
   users: 'people who sign in to the console',
 };
@@ -154,6 +155,12 @@ export const ENDPOINT_COMMANDS: readonly EndpointCommand[] = [
   ['price-lists create <name>', 'createPriceList'],
   ['price-lists change <price_list>', 'changePriceList'],
   ['price-lists versions <price_list>', 'listPriceListVersions', 'version valid_from factor author reason created_at'],
+
+  [
+    'plans subscribers',
+    'listPlanSubscribers',
+    'account_id plan state since period_ends_at limits_until paid_usd returned_usd lost_usd',
+  ],
 
   ['gift-codes issue <label>', 'issueGifts'],
   [

@@ -111,6 +111,7 @@ const STAFF_GROUPS: readonly Group<Entry>[] = [
       { name: 'reconciliation', path: '/reconciliations', icon: 'check' },
       { name: 'corrections', path: '/corrections', icon: 'pencil' },
       { name: 'giftCodes', path: '/gift-codes', icon: 'gift' },
+      { name: 'plans', path: '/plans', icon: 'card' },
     ],
   },
 ];

@@ -4,6 +4,7 @@ import { makeInvitationLink } from '../../services/people/members.ts';
 import { makeAddressLink } from '../../services/people/address-change.ts';
 import { makeRegistrationLink } from '../../services/people/registration.ts';
 import { makeLink } from '../../services/people/sign-in.ts';
+import type { Site } from '../../catalogue/site.ts';
 import type { Catalogue } from '../../catalogue/types.ts';
 import type { Database } from '../../db/database.ts';
 import type { Mail } from '../../db/queries/mails.ts';
@@ -11,7 +12,7 @@ import type { User } from '../../db/queries/users.ts';
 import { NOTICE_TIMES } from '../../domain/policy.ts';
 import type { MailKind } from '../../domain/mail.ts';
 import { firstExample } from '../public/example-calls.ts';
-import { type Texts, wordFor } from '../texts/texts.ts';
+import { inLanguage, type Texts, wordFor } from '../texts/texts.ts';
 import type { Letter, LetterTexts } from './letter.tsx';
 
 export interface ComposeContext {
@@ -19,6 +20,7 @@ export interface ComposeContext {
   readonly database: Database;
   readonly publicUrl: string;
   readonly catalogue: Catalogue;
+  readonly site: Site;
   /** The user whom the e-mail names, or who has its address; null if there is none. */
   readonly user: User | null;
   /** In the language of the receiver. */
@@ -67,6 +69,29 @@ export const COMPOSERS: Readonly<Record<MailKind, Compose>> = {
     (fact) => `billing/statements/${fact('month')}`,
     (fact, { mail: messages }) => messages.monthStatement(fact('account'), fact('month')),
   ),
+  plan_paid: aboutAccount(
+    () => 'billing/plan/payments',
+    (fact, texts, site) =>
+      texts.mail.planPaid(planName(fact, texts, site), {
+        isRenewal: fact('renewed') !== '',
+        paid: fact('paid'),
+        credit: fact('credit'),
+        until: minuteOf(fact('until')),
+      }),
+  ),
+  plan_payment_failed: aboutAccount(
+    () => 'billing/plan/payments',
+    (fact, texts, site) =>
+      texts.mail.planPaymentFailed(fact('account'), planName(fact, texts, site), minuteOf(fact('until'))),
+  ),
+  plan_ending: aboutAccount(
+    () => 'billing',
+    (fact, texts, site) => texts.mail.planEnding(fact('account'), planName(fact, texts, site), minuteOf(fact('until'))),
+  ),
+  plan_ended: aboutAccount(
+    () => 'billing',
+    (fact, texts, site) => texts.mail.planEnded(fact('account'), planName(fact, texts, site)),
+  ),
   key_expiring: aboutAccount(
     (fact) => `keys/${fact('key')}`,
     (fact, { mail: messages }) => messages.keyExpiring(keyName(fact), minuteOf(fact('at'))),
@@ -112,11 +137,14 @@ function aboutPage(path: string, textsOf: (fact: FactOf, texts: Texts) => Letter
 }
 
 /** The e-mail about a page of an account. */
-function aboutAccount(pathOf: (fact: FactOf) => string, textsOf: (fact: FactOf, texts: Texts) => LetterTexts): Compose {
-  return ({ mail, publicUrl, texts }) => {
+function aboutAccount(
+  pathOf: (fact: FactOf) => string,
+  textsOf: (fact: FactOf, texts: Texts, site: Site) => LetterTexts,
+): Compose {
+  return ({ mail, publicUrl, texts, site }) => {
     const fact = factsOf(mail);
     const url = `${publicUrl}/console/accounts/${mail.accountId}/${pathOf(fact)}`;
-    return { ...textsOf(fact, texts), url };
+    return { ...textsOf(fact, texts, site), url };
   };
 }
 
@@ -136,6 +164,12 @@ function oneLine(text: string, maxLength = MAX_FACT_LENGTH): string {
 
 function keyName(fact: FactOf): string {
   return fact('name') || `…${fact('hint')}`;
+}
+
+/** The id of a plan that the site no longer has is its name. */
+function planName(fact: FactOf, texts: Texts, { plans }: Site): string {
+  const plan = plans.find(({ id }) => id === fact('plan'));
+  return plan === undefined ? fact('plan') : inLanguage(plan.name, texts);
 }
 
 /** @param at in ISO 8601 */

@@ -57,7 +57,7 @@ async function attempt(mail: Mail, dependencies: MailDependencies): Promise<Resu
   const site = dependencies.site();
   const texts = textsIn(user?.language ?? mail.facts['language'] ?? 'en', site.name);
   const catalogue = dependencies.catalogue();
-  const letter = await COMPOSERS[mail.kind]({ mail, database, publicUrl, catalogue, user, texts });
+  const letter = await COMPOSERS[mail.kind]({ mail, database, publicUrl, catalogue, site, user, texts });
   if (!letter) return SKIPPED;
   const frame = { site, publicUrl, texts, isNotice: isNotice(mail.kind) };
   const { subject } = letter;

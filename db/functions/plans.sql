@@ -5,3 +5,10 @@ CREATE OR REPLACE FUNCTION current_plan(owner_id text, moment timestamptz) RETUR
     AND (subscription.ends_at IS NULL OR subscription.ends_at > moment)
   ORDER BY period.invoiced_at DESC, period.invoice_id DESC LIMIT 1
 $$;
+
+-- The amount that a payment gave back to its payer, by refunds and by disputes that were not won.
+CREATE OR REPLACE FUNCTION returned_amount(payment returned_payments) RETURNS numeric LANGUAGE sql IMMUTABLE AS $$
+  SELECT payment.refunded + coalesce(sum((dispute.value ->> 'amount')::numeric)
+    FILTER (WHERE NOT (dispute.value ->> 'is_won')::boolean), 0)
+  FROM jsonb_each(payment.disputes) AS dispute
+$$;

@@ -4,6 +4,14 @@ import { NOTICE_TIMES } from '../../domain/policy.ts';
 import type { Database } from '../database.ts';
 import { orderNotices } from './mails.ts';
 
+/** The latest paid period of each subscription that is not paid any more, or ends. */
+const LAST_PERIODS = /* sql */ `
+    FROM subscriptions AS subscription CROSS JOIN LATERAL (
+      SELECT * FROM plan_periods WHERE account_id = subscription.account_id AND subscription_id = subscription.id
+      ORDER BY invoiced_at DESC, invoice_id DESC LIMIT 1) AS period
+    JOIN accounts ON accounts.id = subscription.account_id`;
+const IS_UNPAID = `subscription.status NOT IN ('active', 'trialing')`;
+
 /** Statements that return the accounts to notify, with the facts of the e-mail and a reference of the cause. */
 const CAUSES: readonly (readonly [kind: AccountNotice, causes: string])[] = [
   [
@@ -25,6 +33,32 @@ const CAUSES: readonly (readonly [kind: AccountNotice, causes: string])[] = [
       AND (SELECT before FROM daily_usage_summed) >= (month + interval '1 month') AT TIME ZONE 'UTC'
       AND EXISTS (SELECT FROM daily_transfers AS moved WHERE moved.account_id = owned.account_id
         AND moved.day >= month AND moved.day < month + interval '1 month')`,
+  ],
+  [
+    'plan_payment_failed',
+    /* sql */ `
+    SELECT accounts.id AS account_id, 'plan_payment_failed:' || period.invoice_id AS reference,
+      jsonb_build_object('account', name, 'plan', period.plan, 'until', period.limits_until) AS facts
+    ${LAST_PERIODS}
+    WHERE ${IS_UNPAID} AND subscription.ends_at IS NULL AND period.limits_until > now()`,
+  ],
+  [
+    'plan_ending',
+    /* sql */ `
+    SELECT accounts.id AS account_id,
+      'plan_ending:' || subscription.id || ':' || extract(epoch FROM subscription.ends_at) AS reference,
+      jsonb_build_object('account', name, 'plan', period.plan, 'until', subscription.ends_at) AS facts
+    ${LAST_PERIODS}
+    WHERE subscription.ends_at > now()`,
+  ],
+  [
+    'plan_ended',
+    /* sql */ `
+    SELECT accounts.id AS account_id, 'plan_ended:' || period.invoice_id AS reference,
+      jsonb_build_object('account', name, 'plan', period.plan) AS facts
+    ${LAST_PERIODS}
+    CROSS JOIN LATERAL (SELECT least(subscription.ends_at, CASE WHEN ${IS_UNPAID} THEN period.limits_until END) AS at) AS ended
+    WHERE ended.at <= now() AND ended.at > now() - interval '2 days'`,
   ],
   [
     'key_expiring',

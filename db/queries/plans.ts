@@ -1,10 +1,11 @@
 /** Subscriptions at the payment provider, and the paid periods of plans. */
-import type { PicoUsd } from '../../domain/money.ts';
+import { formatDollars, type PicoUsd } from '../../domain/money.ts';
 import { type Database, onlyRow } from '../database.ts';
 import { withPartitions } from '../partitions.ts';
 import { columnsOf, readRow, type RowOf } from '../row.ts';
 import { lockAccount } from './accounts.ts';
-import { grantPromoCredit } from './promo-grants.ts';
+import { orderNotice } from './mails.ts';
+import { findPromoGrant, grantPromoCredit, type PromoGrant } from './promo-grants.ts';
 
 /** A subscription as it was last read at the payment provider. */
 export interface Subscription {
@@ -40,6 +41,15 @@ export interface PlanPeriod extends PlanTerms {
   readonly endsAt: Date;
   /** Until when the terms apply if no further period is paid. */
   readonly limitsUntil: Date;
+  /** What the customer paid, with taxes. */
+  readonly paid: PicoUsd;
+  /** The reference by which the payment's return is recorded; null if nothing was charged. */
+  readonly payment: string | null;
+}
+
+/** The reference of the promo credit that a paid invoice of a plan includes. */
+export function referenceOfInvoice(invoiceId: string): string {
+  return `invoice:${invoiceId}`;
 }
 
 /**
@@ -69,7 +79,7 @@ export async function storeSubscription(
 }
 
 /**
- * Records a paid period and grants its credit, once for each invoice. The credit of a period that is over is not granted.
+ * Records a paid period, grants its credit and orders its e-mail, once for each invoice. The credit of a period that is over is not granted.
  *
  * @returns whether this call recorded the period
  */
@@ -90,12 +100,29 @@ export async function recordPlanPeriod(database: Database, period: PlanPeriod): 
               accountId,
               amount,
               expiresAt,
-              reference: `invoice:${invoiceId}`,
+              reference: referenceOfInvoice(invoiceId),
               author: 'payment provider',
               reason: `included in the plan ${plan}`,
               isPaid: true,
             });
+      const earlier = await transaction('plan_periods')
+        .where({ account_id: accountId })
+        .where('invoiced_at', '<', period.invoicedAt)
+        .orderBy('invoiced_at', 'desc')
+        .first<{ plan: string } | undefined>('plan');
       await transaction('plan_periods').insert(columnsOf({ ...period, grantId: granted?.grant.id ?? null }));
+      await orderNotice(transaction, {
+        kind: 'plan_paid',
+        accountId,
+        reference: `plan_paid:${invoiceId}`,
+        facts: {
+          plan,
+          renewed: earlier?.plan === plan ? 'yes' : '',
+          paid: formatDollars(period.paid),
+          credit: granted === null ? '' : formatDollars(amount),
+          until: expiresAt.toISOString(),
+        },
+      });
       return true;
     }),
   );
@@ -107,7 +134,7 @@ export async function findCurrentPlan(database: Database, accountId: string): Pr
     accountId,
   });
   const [row] = rows;
-  return row ? readRow(row, { amounts: ['included'] }) : null;
+  return row ? readRow(row, { amounts: ['included', 'paid'] }) : null;
 }
 
 /** The newest subscription of an account that has not ended; null for none. */
@@ -122,20 +149,23 @@ export async function findRunningSubscription(database: Database, accountId: str
   return row ? readRow(row, {}) : null;
 }
 
-/** The plan of an account: the terms that apply now, and the subscription that continues. */
-export async function findAccountPlan(
-  database: Database,
-  accountId: string,
-): Promise<{
+/** The plan of an account: the terms that apply now, what is left of their credit, and the subscription that continues. */
+export interface AccountPlan {
   readonly accountId: string;
   readonly period: PlanPeriod | null;
+  /** The credit of the period that can be spent, and until when; null if none was granted. */
+  readonly credit: Pick<PromoGrant, 'available' | 'expiresAt'> | null;
   readonly subscription: Subscription | null;
-}> {
+}
+
+export async function findAccountPlan(database: Database, accountId: string): Promise<AccountPlan> {
   const [period, subscription] = await Promise.all([
     findCurrentPlan(database, accountId),
     findRunningSubscription(database, accountId),
   ]);
-  return { accountId, period, subscription };
+  const credit =
+    period && (await findPromoGrant(database, { accountId, reference: referenceOfInvoice(period.invoiceId) }));
+  return { accountId, period, credit, subscription };
 }
 
 /** The provider's name for the customer of an account, by which a new subscription finds saved cards; null for none. */

@@ -71,6 +71,15 @@ export async function listPromoGrants(
   return (await newestFirst(query, page)).map(toGrant);
 }
 
+/** Finds a grant of an account by its reference. */
+export async function findPromoGrant(
+  database: Database,
+  { accountId, reference }: Pick<PromoGrant, 'accountId' | 'reference'>,
+): Promise<PromoGrant | null> {
+  const row = await database<PromoGrantRow>('promo_grants').where({ account_id: accountId, reference }).first();
+  return row ? toGrant(row) : null;
+}
+
 /** Finds a grant of any account by its id, for operators. */
 export async function findPromoGrantById(database: Database, id: string): Promise<PromoGrant | null> {
   const row = await database<PromoGrantRow>('promo_grants').where({ id }).first();
@@ -127,24 +136,34 @@ export async function expirePromoCredit(database: Database, limit: number): Prom
   return due.length;
 }
 
-/** Expires the available rest of a grant now. Amounts on hold expire with the grant. Does nothing without the grant. */
+/**
+ * Expires a grant now: its available rest at once, and amounts on hold when they are released. Does nothing without the grant.
+ *
+ * @returns the transfer that took the rest; null if nothing was left
+ */
 export function endPromoGrant(
   database: Database,
   { accountId, reference }: Pick<PromoGrant, 'accountId' | 'reference'>,
-): Promise<void> {
+): Promise<string | null> {
   return withPartitions(database, () =>
     database.transaction(async (transaction) => {
       await lockAccount(transaction, accountId);
-      const [row] = await transaction('promo_grants')
-        .where({ account_id: accountId, reference })
-        .where('available', '>', 0)
-        .select<{ id: string; available: string; now: Date }[]>(
-          'id',
-          'available',
-          transaction.raw('clock_timestamp() AS now'),
-        );
-      if (row)
-        await move(transaction, 'promo_expiry', { id: row.id, accountId, amount: picoUsd(row.available), at: row.now });
+      // A grant of this transaction cannot expire when it starts.
+      const { rows } = await transaction.raw<{ rows: { id: string; available: string; expires_at: Date }[] }>(
+        /* sql */ `
+        UPDATE promo_grants SET expires_at = greatest(clock_timestamp(), created_at + interval '1 millisecond')
+        WHERE account_id = :accountId AND reference = :reference AND is_open AND expires_at > clock_timestamp() + interval '1 millisecond'
+        RETURNING id, available, expires_at`,
+        { accountId, reference },
+      );
+      const [row] = rows;
+      if (row === undefined || picoUsd(row.available) === 0n) return null;
+      return move(transaction, 'promo_expiry', {
+        id: row.id,
+        accountId,
+        amount: picoUsd(row.available),
+        at: row.expires_at,
+      });
     }),
   );
 }

@@ -13,6 +13,7 @@ import { withPartitions } from '../partitions.ts';
 import { lockAccount } from './accounts.ts';
 import { issueDocument } from './billing-documents.ts';
 import { adjust, findPayment } from './credits.ts';
+import { referenceOfInvoice } from './plans.ts';
 
 interface ReturnedPaymentRow {
   readonly reference: string;
@@ -42,6 +43,8 @@ export interface ReturnEffect {
   readonly taken: PicoUsd;
   /** The last transfer that moved the amount; null if nothing moved. */
   readonly transferId: string | null;
+  /** The reference of the promo credit that the payment gave, which the caller must end; null while it is not credited. */
+  readonly promoReference: string | null;
   /** Whether the caller must suspend the account; true once per dispute. */
   readonly requiresSuspension: boolean;
 }
@@ -61,7 +64,7 @@ export function returnPayment(
   return withPartitions(database, () =>
     database.transaction(async (transaction) => {
       await lockReturns(transaction, reference);
-      const payment = await findPayment(transaction, reference);
+      const payment = await findCredited(transaction, reference);
       if (payment) await lockAccount(transaction, payment.accountId);
       if (change) await transaction('returned_payments').insert({ reference }).onConflict().ignore();
       const row = await findReturned(transaction, reference);
@@ -78,16 +81,30 @@ export function returnPayment(
           due: due.toString(),
           taken: smaller(before.taken, due).toString(),
         });
-      if (!payment) return { accountId: null, taken: 0n, transferId: null, requiresSuspension: false };
-      const { accountId } = payment;
+      if (!payment) {
+        return { accountId: null, taken: 0n, transferId: null, promoReference: null, requiresSuspension: false };
+      }
+      const { accountId, promoReference } = payment;
       const moved =
         before.taken > due
           ? await giveBack(transaction, accountId, reference, before.taken - due)
           : await sumTaken(transaction, reference, before.taken);
       await issueCreditNotes(transaction, { accountId });
-      return { accountId, ...moved, requiresSuspension: suspends };
+      return { accountId, ...moved, promoReference, requiresSuspension: suspends };
     }),
   );
+}
+
+/** Finds what a payment credited: funds with perhaps a bonus, or the promo credit of a plan alone. */
+async function findCredited(transaction: Database, reference: string) {
+  const payment = await findPayment(transaction, reference);
+  if (payment) return { ...payment, promoReference: reference };
+  const period = await transaction<{ payment: string; account_id: string; invoice_id: string }>('plan_periods')
+    .where({ payment: reference })
+    .first('account_id', 'invoice_id');
+  return period
+    ? { accountId: period.account_id, amount: 0n, promoReference: referenceOfInvoice(period.invoice_id) }
+    : null;
 }
 
 type Moved = Pick<ReturnEffect, 'taken' | 'transferId'>;

@@ -142,9 +142,7 @@ export const LEDGER_CHECKS = [
       'The account had spent the money. Genway debits the rest as soon as the account has funded credit again, such as by a refund. Claim the money from the customer, or credit the account with a correction, which pays the rest at once. Or acknowledge the finding.',
     sql: /* sql */ `
       SELECT transfer_id AS subject, format('%s: %s returned, %s taken back', reference, least(returned, amount), taken) AS detail
-      FROM top_ups JOIN (SELECT reference, taken, refunded + coalesce((SELECT sum((dispute.value ->> 'amount')::numeric)
-          FROM jsonb_each(disputes) AS dispute WHERE NOT (dispute.value ->> 'is_won')::boolean), 0) AS returned
-        FROM returned_payments) AS back USING (reference)
+      FROM top_ups JOIN (SELECT reference, taken, returned_amount(returned_payments) AS returned FROM returned_payments) AS back USING (reference)
       WHERE taken <> least(returned, amount)
       UNION ALL
       SELECT id, format('owes %s, and its returned payments lack %s', debt, coalesce(owed.amount, 0)) FROM accounts

@@ -96,7 +96,9 @@ export const PROMO_CHECKS = [
       FULL JOIN (SELECT * FROM promo_grants WHERE is_paid) AS promo
         ON promo.id = grant_id AND promo.account_id = period.account_id AND promo.reference = 'invoice:' || invoice_id
       WHERE invoice_id IS NULL OR (included > 0 AND period.ends_at > period.created_at AND promo.id IS NULL)
-        OR (promo.id IS NOT NULL AND (promo.amount, promo.expires_at) IS DISTINCT FROM (included, ends_at))
+        OR promo.amount <> included OR promo.expires_at > ends_at
+        OR (promo.expires_at < ends_at
+          AND NOT EXISTS (SELECT FROM returned_payments AS back WHERE back.reference = period.payment))
       ORDER BY 1`,
   }),
 ];

@@ -29,6 +29,7 @@
 --   the transaction, so that all statements of a transaction agree.
 -- - Some seconds after the expiry, a transfer `promo_expiry` takes the available rest. Money that holds release later
 --   expires by another such transfer. `reference` of both kinds of transfer is the grant.
+-- - A grant that its payment gave ends when the payment goes back: its expiry moves to that time, and never later.
 
 CREATE TABLE transfers (
   id text COLLATE "C" NOT NULL CHECK (length(id) = 35 AND id ~ '^tr_[0-9a-z]+$'),
@@ -125,7 +126,8 @@ CREATE TABLE contradicted_payments (
 );
 
 -- Payments that went back to their payers, by refunds or disputes, perhaps before they were credited: what their
--- accounts must give for it, and have given. Until a payment is credited, it has no account, and nothing is due.
+-- accounts must give for it, and have given. Until a payment is credited, it has no account, and nothing is due. Nothing is
+-- due of a plan's payment, which gave promo credit alone.
 CREATE TABLE returned_payments (
   reference text PRIMARY KEY CHECK (reference LIKE 'payment:%'),
   account_id text COLLATE "C" REFERENCES accounts,
@@ -225,9 +227,10 @@ CREATE TABLE promo_grants (
 CREATE INDEX promo_grants_open ON promo_grants (account_id, expires_at, id) WHERE is_open;
 CREATE INDEX promo_grants_due ON promo_grants (expires_at) WHERE is_open;
 CREATE TRIGGER promo_grants_keep_identity BEFORE UPDATE ON promo_grants FOR EACH ROW
-  WHEN ((OLD.id, OLD.account_id, OLD.reference, OLD.amount, OLD.expires_at, OLD.author, OLD.reason, OLD.is_paid, OLD.created_at)
-    IS DISTINCT FROM
-      (NEW.id, NEW.account_id, NEW.reference, NEW.amount, NEW.expires_at, NEW.author, NEW.reason, NEW.is_paid, NEW.created_at))
+  WHEN (NEW.expires_at > OLD.expires_at
+    OR (OLD.id, OLD.account_id, OLD.reference, OLD.amount, OLD.author, OLD.reason, OLD.is_paid, OLD.created_at)
+      IS DISTINCT FROM
+        (NEW.id, NEW.account_id, NEW.reference, NEW.amount, NEW.author, NEW.reason, NEW.is_paid, NEW.created_at))
   EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER promo_grants_balances BEFORE UPDATE ON promo_grants FOR EACH ROW
   WHEN ((OLD.available, OLD.reserved, OLD.spent, OLD.expired)

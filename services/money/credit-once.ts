@@ -2,11 +2,12 @@ import type { BonusStep } from '../../catalogue/site-money.ts';
 import type { Database } from '../../db/database.ts';
 import { withPartitions } from '../../db/partitions.ts';
 import { PaymentOfAnotherAccountError, type TopUp, topUp } from '../../db/queries/credits.ts';
-import { grantPromoCredit } from '../../db/queries/promo-grants.ts';
-import { lockReturns, returnPayment } from '../../db/queries/returned-payments.ts';
+import { endPromoGrant, grantPromoCredit } from '../../db/queries/promo-grants.ts';
+import { lockReturns, type ReturnEffect, returnPayment } from '../../db/queries/returned-payments.ts';
 import { daysAfter } from '../../domain/day.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { formatUsd, type PicoUsd } from '../../domain/money.ts';
+import type { PaymentReturn } from '../../domain/returned-payment.ts';
 import { suspendAccount } from '../people/account-actions.ts';
 import { existingAccount } from '../people/existing-account.ts';
 import { type DualControl, type ManualAdjustment, adjustAlone } from './dual-control.ts';
@@ -87,8 +88,29 @@ export function creditPayment(
   );
 }
 
+/**
+ * Applies a return of a payment: takes the returned funds and what is left of the promo credit that the payment gave, and
+ * suspends the account of a new dispute. Money that a won dispute gave back brings no promo credit back.
+ *
+ * @param change null when the payment is credited, perhaps after its return
+ * @returns null if nothing of the payment went back; `promoTransferId` took promo credit, or is null
+ */
+export async function applyReturnOf(
+  transaction: Database,
+  reference: string,
+  change: PaymentReturn | null,
+): Promise<(ReturnEffect & { readonly promoTransferId: string | null }) | null> {
+  const done = await returnPayment(transaction, reference, change);
+  if (done === null) return null;
+  const { accountId, promoReference, requiresSuspension } = done;
+  if (accountId === null || promoReference === null) return { ...done, promoTransferId: null };
+  const promoTransferId = await endPromoGrant(transaction, { accountId, reference: promoReference });
+  if (requiresSuspension) await suspendForDispute(transaction, accountId, reference);
+  return { ...done, promoTransferId };
+}
+
 /** Suspends the account with the money of a disputed payment until an operator reopens it. */
-export async function suspendForDispute(database: Database, accountId: string, reference: string): Promise<void> {
+async function suspendForDispute(database: Database, accountId: string, reference: string): Promise<void> {
   const { mergedInto } = await existingAccount(database, accountId);
   if (mergedInto !== null) return suspendForDispute(database, mergedInto, reference);
   await suspendAccount(database, accountId, { author: 'payment provider', reason: `${reference} is disputed` });

@@ -1,10 +1,13 @@
 /** Monthly plans: subscribing and changing them, and what their payments grant. */
 import type { Plan } from '../../catalogue/site.ts';
 import type { Database } from '../../db/database.ts';
+import { withPartitions } from '../../db/partitions.ts';
+import { lockReturns } from '../../db/queries/returned-payments.ts';
 import {
   findCurrentPlan,
   findCustomer,
   findRunningSubscription,
+  type PlanPeriod,
   recordPlanPeriod,
   storeSubscription,
   type Subscription,
@@ -15,6 +18,7 @@ import { PLANS } from '../../domain/policy.ts';
 import { CardRefusedError } from '../../providers/checkout.ts';
 import type { ProviderInvoice } from '../../providers/plan-billing.ts';
 import { findAccount } from '../../db/queries/accounts.ts';
+import { applyReturnOf, referenceOfPayment } from './credit-once.ts';
 import { billingPage, orUnavailable, requireCheckout, type CheckoutServices } from './checkout.ts';
 
 export interface PlanServices extends CheckoutServices {
@@ -55,7 +59,11 @@ export async function applyInvoice(services: PlanServices, id: string): Promise<
   return invoice.isPaid && (await recordPeriod(services, invoice, subscription)) ? 1 : 0;
 }
 
-/** @returns whether the period was not recorded before */
+/**
+ * Records a period, unless it is recorded already. The credit of a payment that went back before ends at once.
+ *
+ * @returns whether the period was not recorded before
+ */
 async function recordPeriod(
   { database, site }: PlanServices,
   invoice: ProviderInvoice,
@@ -70,8 +78,15 @@ async function recordPeriod(
       `No plan has the price ${period.price}. Put the plan back into the file of the site: the provider announces the invoice again.`,
     );
   }
+  const { paid, paymentId } = invoice;
+  if (paid === null)
+    throw new ServiceError(
+      'not_found',
+      `The price ${period.price} is not in USD. Put a price in USD into the file of the site.`,
+    );
   const { included, models, rateLimitRpm, seats } = plan;
-  return recordPlanPeriod(database, {
+  const payment = paymentId === null ? null : referenceOfPayment(paymentId);
+  const recorded: PlanPeriod = {
     invoiceId: invoice.id,
     subscriptionId,
     accountId,
@@ -84,7 +99,17 @@ async function recordPeriod(
     startsAt: period.startsAt,
     endsAt: period.endsAt,
     limitsUntil: daysAfter(period.endsAt, PLANS.graceDays),
-  });
+    paid,
+    payment,
+  };
+  return withPartitions(database, () =>
+    database.transaction(async (transaction) => {
+      if (payment !== null) await lockReturns(transaction, payment);
+      const isNew = await recordPlanPeriod(transaction, recorded);
+      if (isNew && payment !== null) await applyReturnOf(transaction, payment, null);
+      return isNew;
+    }),
+  );
 }
 
 /**

@@ -3,7 +3,9 @@ import type { Account, AccountTotals } from '../../db/queries/accounts.ts';
 import { type RemainingContent, MAX_COUNTED } from '../../db/queries/content.ts';
 import type { ApiKey } from '../../db/queries/api-keys.ts';
 import type { StoredAccountBudget } from '../../db/queries/account-budgets.ts';
-import type { PlanPeriod, Subscription } from '../../db/queries/plans.ts';
+import type { AccountPlan } from '../../db/queries/plans.ts';
+import type { PlanSubscriber } from '../../db/queries/plan-subscribers.ts';
+import { PLAN_STATES } from '../../domain/plan-state.ts';
 import type { StoredBudget } from '../../db/queries/end-user-budgets.ts';
 import type { StoredSubmission } from '../../db/queries/submissions.ts';
 import type { Transfer } from '../../db/queries/transfers.ts';
@@ -141,13 +143,6 @@ export const API_KEY = resource<ApiKey & { readonly secret?: string }>('ApiKey',
 
 export const DELETED_KEY = deletionOf('apiKey', 'api_key');
 
-/** The plan of an account: the terms that apply, and what comes next. */
-export interface AccountPlan {
-  readonly accountId: string;
-  readonly period: PlanPeriod | null;
-  readonly subscription: Subscription | null;
-}
-
 export const ACCOUNT_PLAN = resource<AccountPlan>(
   'AccountPlan',
   {
@@ -155,6 +150,10 @@ export const ACCOUNT_PLAN = resource<AccountPlan>(
     account_id: field.id('account')('accountId'),
     plan: field.text.orNull(({ period }) => period?.plan ?? null, 'The plan whose terms apply. Null for none'),
     included_usd: field.usd.orNull(({ period }) => period?.included ?? null, 'The promo credit of the paid period'),
+    credit_left_usd: field.usd.orNull(
+      ({ credit }) => credit?.available ?? null,
+      'What is left of it to spend. Null if none was granted',
+    ),
     models: field
       .texts(text())
       .orNull(
@@ -188,6 +187,32 @@ export const ACCOUNT_PLAN = resource<AccountPlan>(
     ),
   },
   'The plan of an account.',
+);
+
+export const PLAN_SUBSCRIBER = resource<PlanSubscriber>(
+  'PlanSubscriber',
+  {
+    object: field.constant('plan_subscriber'),
+    account_id: field.id('account')('id'),
+    plan: field.text.orNull('plan', 'The plan of the latest paid period. Null if none was paid'),
+    state: field.oneOf(PLAN_STATES)(
+      'state',
+      '`active`; `ending` with the paid period; `overdue` if a payment failed; `ended`',
+    ),
+    subscription_id: field.text('subscriptionId', 'The latest subscription at the payment provider'),
+    subscription_status: field.text('status', 'Its status at the payment provider'),
+    since: field.unixSeconds('since', 'When the account first subscribed'),
+    period_ends_at: field.unixSeconds.orNull('periodEndsAt', 'When the paid period ends, and the next one starts'),
+    limits_until: field.unixSeconds.orNull(
+      'limitsUntil',
+      'Until when the terms apply if no further period is paid: the end of the grace',
+    ),
+    ends_at: field.unixSeconds.orNull('endsAt', 'When the subscription ends or ended. Null while it renews'),
+    paid_usd: field.usd('paid', 'What the account paid for all periods, with taxes'),
+    returned_usd: field.usd('returned', 'What went back to the payer of it, by refunds and disputes'),
+    lost_usd: field.usd('lost', 'The included credit that was spent and that no payment covers any more: our loss'),
+  },
+  'An account that subscribes to a plan, or did.',
 );
 
 export const END_USER_BUDGET = resource<StoredBudget>(

@@ -91,12 +91,20 @@ describe('the plan of an account', () => {
     const portal = await owner.get(`${path}/plan/payments`);
     expect(portal.headers['location']).to.match(/^https:\/\/billing\.stripe\.com\/p\/cus_/);
     expect(text).to.include('Paid until').and.include('Change to this plan').and.include('textg-*');
+    expect(text).to.match(/Credit left<\/dt><dd>\$12\.00, until \d{4}-/);
     // contract 4.11:74
     const genway = await connectGenway(app);
     const shown: unknown = JSON.parse(await genway('accounts', 'plan', accountId, '--json'));
     expect(shown)
       .to.have.property('data')
-      .that.deep.includes({ plan: 'basic', included_usd: 12, models: ['textg-*'], seats: 1, ends_at: null });
+      .that.deep.includes({
+        plan: 'basic',
+        included_usd: 12,
+        credit_left_usd: 12,
+        models: ['textg-*'],
+        seats: 1,
+        ends_at: null,
+      });
   });
 
   it('limits models and seats while it applies', async () => {
@@ -124,6 +132,13 @@ describe('the plan of an account', () => {
       .and.include('Pro');
     const staff = await Visitor.invited(app, { email: `staff-${accountId}@example.com`, staff_role: 'operator' });
     expect((await staff.get(`/console/staff/accounts/${accountId}`)).text).to.include('Included credit');
+    // contract 4.11:77
+    const { text: ending } = await staff.get('/console/staff/plans?state=ending&plan=pro');
+    expect(ending).to.include(`/console/staff/accounts/${accountId}`).and.include('$20.00');
+    expect((await staff.get('/console/staff/plans?state=overdue')).text).to.include('No account has subscribed');
+    const genway = await connectGenway(app);
+    const listed = JSON.parse(await genway('plans', 'subscribers', '--state', 'ending', '--json'));
+    expect(listed.data[0]).to.include({ account_id: accountId, plan: 'pro', paid_usd: 20, lost_usd: 0 });
     await owner.send(`${path}/plan/end`, { continues: '1' });
     expect((await owner.get(path)).text).to.include('End plan');
   });

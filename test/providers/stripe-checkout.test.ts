@@ -103,6 +103,14 @@ describe('a plan at Stripe', () => {
       id: 'in_1',
       status: 'paid',
       created: at(1),
+      amount_paid: 1_000,
+      currency: 'usd',
+      payments: {
+        data: [
+          { status: 'canceled', payment: { type: 'payment_intent', payment_intent: 'pi_0' } },
+          { status: 'paid', payment: { type: 'payment_intent', payment_intent: 'pi_1' } },
+        ],
+      },
       parent: { subscription_details: { subscription: 'sub_1' } },
     };
     const lines = {
@@ -117,6 +125,8 @@ describe('a plan at Stripe', () => {
       subscriptionId: 'sub_1',
       isPaid: true,
       createdAt: new Date(at(1) * 1000),
+      paid: parseUsd(10),
+      paymentId: 'pi_1',
       periods: [{ price: 'price_1', startsAt: new Date(at(1) * 1000), endsAt: new Date(at(30) * 1000) }],
     });
     await receiver.close();

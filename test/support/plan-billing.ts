@@ -1,4 +1,5 @@
 /** A payment provider with subscriptions, which tests move through time. */
+import { parseUsd } from '../../domain/money.ts';
 import { CardRefusedError, type CheckoutPages, CheckoutUnavailableError } from '../../providers/checkout.ts';
 import type { PlanBilling, ProviderInvoice, ProviderSubscription } from '../../providers/plan-billing.ts';
 
@@ -122,7 +123,15 @@ export class PlayedBilling implements PlanBilling {
     held.subscription = { ...held.subscription, status: isPaid ? 'active' : 'past_due' };
     const id = this.#newId('in');
     const createdAt = new Date(startsAt.getTime() + this.#made);
-    this.invoices.set(id, { id, subscriptionId, isPaid, createdAt, periods: [{ price, startsAt, endsAt }] });
+    this.invoices.set(id, {
+      id,
+      subscriptionId,
+      isPaid,
+      createdAt,
+      paid: parseUsd(10),
+      paymentId: `pi_${id}`,
+      periods: [{ price, startsAt, endsAt }],
+    });
     this.#announce(isPaid ? 'invoice.paid' : 'invoice.payment_failed', id);
     this.#announce('customer.subscription.updated', subscriptionId);
   }

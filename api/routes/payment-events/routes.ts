@@ -3,8 +3,6 @@ import { bonusStepOf } from '../../../catalogue/site-money.ts';
 import { findAccount } from '../../../db/queries/accounts.ts';
 import { endTopUp } from '../../../db/queries/auto-top-ups.ts';
 import { recordContradictedPayment } from '../../../db/queries/credits.ts';
-import { endPromoGrant } from '../../../db/queries/promo-grants.ts';
-import { returnPayment } from '../../../db/queries/returned-payments.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import {
@@ -20,7 +18,7 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { signedBody } from '../../endpoint/body.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { text } from '../../../domain/json-schema.ts';
-import { creditPayment, referenceOfPayment, suspendForDispute } from '../../../services/money/credit-once.ts';
+import { applyReturnOf, creditPayment, referenceOfPayment } from '../../../services/money/credit-once.ts';
 import { applyInvoice, applySubscription } from '../../../services/money/plans.ts';
 import type { ApiServices } from '../../services.ts';
 import { isStorable } from '../../../domain/storable-text.ts';
@@ -104,22 +102,15 @@ async function applyChange({ kind, id }: PlanChange, services: ApiServices) {
 
 async function debitReturn({ id, change }: ReturnOfPayment, { database, log }: ApiServices) {
   const reference = referenceOfPayment(id);
-  const returned = await database.transaction(async (transaction) => {
-    const done = await returnPayment(transaction, reference, change);
-    // Money that a won dispute gave back brings no bonus back.
-    if (done?.accountId && done.taken >= 0n) await endPromoGrant(transaction, { accountId: done.accountId, reference });
-    if (done?.accountId && done.requiresSuspension) {
-      await suspendForDispute(transaction, done.accountId, reference);
-      warnOfDispute(log, id, done.accountId);
-    }
-    return done;
-  });
+  const returned = await database.transaction((transaction) => applyReturnOf(transaction, reference, change));
   if (!returned || returned.accountId === null) {
     return PAYMENT_EVENT.present({ outcome: 'noted', reason: 'The payment has not been credited.' });
   }
-  const { taken, transferId } = returned;
+  const { accountId, taken, requiresSuspension } = returned;
+  if (requiresSuspension) warnOfDispute(log, id, accountId);
+  const transferId = returned.transferId ?? returned.promoTransferId;
   if (transferId === null) return PAYMENT_EVENT.present({ outcome: 'noted' });
-  return PAYMENT_EVENT.present({ outcome: taken > 0n ? 'taken_back' : 'given_back', transferId });
+  return PAYMENT_EVENT.present({ outcome: taken < 0n ? 'given_back' : 'taken_back', transferId });
 }
 
 function warnOfDispute(log: ApiServices['log'], paymentId: string, accountId: string): void {

@@ -2,7 +2,7 @@
 import type { ApiServices } from '../../../api/services.ts';
 import type { Plan, Site } from '../../../catalogue/site.ts';
 import { choosePlan, setPlanEnding } from '../../../services/money/plans.ts';
-import type { AccountPlan } from '../../../services/resources/admin.ts';
+import type { AccountPlan } from '../../../db/queries/plans.ts';
 import { Badge, Card, Facts, FormButton, Time, usd } from '../../html/components.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { PlanOffer, termsOf } from '../../html/plan-offer.tsx';
@@ -59,7 +59,7 @@ export function PlanCard({ plan, site, path }: PlanProps & { readonly path: stri
 }
 
 /** The terms that apply, and what comes next. */
-export function PlanFacts({ plan: { period, subscription }, site }: PlanProps) {
+export function PlanFacts({ plan: { period, credit, subscription }, site }: PlanProps) {
   const texts = useTexts();
   const { plans: messages } = texts;
   const nameOf = (found: Plan | undefined, id: string) => (found === undefined ? id : inLanguage(found.name, texts));
@@ -79,6 +79,9 @@ export function PlanFacts({ plan: { period, subscription }, site }: PlanProps) {
               ),
             ],
         period === null ? null : [messages.included, usd(period.included)],
+        credit === null
+          ? null
+          : [messages.left, messages.leftUntil(usd(credit.available), credit.expiresAt.toISOString().slice(0, 10))],
         ...(period === null ? [] : termsOf(period, texts)),
         period === null ? null : [messages.paidUntil, <Time at={period.endsAt} />],
         subscription === null || subscription.endsAt !== null || next === undefined || next.id === period?.plan

@@ -49,6 +49,7 @@ const NEEDS: Readonly<Record<string, StaffPermission>> = {
   updateKey: 'operate',
   rotateKey: 'operate',
   deleteKey: 'operate',
+  listPlanSubscribers: 'read',
   getAccountPlan: 'read',
   setAccountBudget: 'operate',
   listAccountBudgets: 'read',

@@ -2,6 +2,9 @@ import { expect } from 'chai';
 import pino from 'pino';
 import { OWN_SITE, type Site } from '../../../catalogue/site.ts';
 import { startMails } from '../../../console/mails/sender.ts';
+import { recordSeller } from '../../../db/queries/billing-documents.ts';
+import { topUp } from '../../../db/queries/credits.ts';
+import { parseUsd } from '../../../domain/money.ts';
 import { type NewMail, orderMail } from '../../../db/queries/mails.ts';
 import { MAIL_KINDS, type MailKind, NOTICES } from '../../../domain/mail.ts';
 import { createMailer } from '../../../services/people/mailer.ts';
@@ -39,6 +42,10 @@ const FACTS = {
   hint: 'wxyz',
   task: 'task_1',
   endpoint: 'we_1',
+  plan: HOSTILE,
+  renewed: 'yes',
+  paid: '$10.00',
+  credit: '$12.00',
 };
 
 /** All kinds except invitations, which `sender.test.ts` accepts. */
@@ -124,6 +131,23 @@ describe('the kinds of e-mails', () => {
       }
     });
   }
+
+  it('a receipt is linked: the link opens exactly this receipt, for members alone', async () => {
+    const { accountId } = customer;
+    await recordSeller(app.database, { name: 'Acme GmbH', address: [], taxId: null, taxes: [], taxPoint: 'paid' });
+    for (const reference of ['wire 1', 'wire 2'])
+      await topUp(app.database, { accountId, amount: parseUsd(5), reference });
+    const mails = await sendAll();
+    expect(mails).to.have.length(2);
+    for (const { html, raw } of mails) {
+      const [, link = ''] = /<a href="([^"]+)"/.exec(html) ?? [];
+      const [number = ''] = /R-\d+-\d+/.exec(raw) ?? [];
+      const { text } = await person.get(link.slice(app.baseUrl.length));
+      expect(text).to.match(new RegExp(`<h1[^>]*>Receipt ${number}</h1>`));
+      const stranger = await new Visitor(app).get(link.slice(app.baseUrl.length));
+      expect([stranger.status, stranger.headers['location']]).to.deep.equal([303, '/console/sign-in']);
+    }
+  });
 
   it('a welcome shows a call that a new key can make', async () => {
     await order('welcome');

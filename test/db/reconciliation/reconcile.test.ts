@@ -725,6 +725,8 @@ async function preparePlan(database: Database): Promise<Pick<Given, 'planAccount
     startsAt,
     endsAt,
     limitsUntil: endsAt,
+    paid: parseUsd(1),
+    payment: null,
   });
   return { planAccount: accountId, planInvoice: 'in_1' };
 }

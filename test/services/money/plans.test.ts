@@ -3,7 +3,11 @@ import * as fc from 'fast-check';
 import { OWN_SITE, type Plan } from '../../../catalogue/site.ts';
 import { findCallersOfKeys } from '../../../db/queries/api-keys.ts';
 import { findCurrentPlan, findRunningSubscription } from '../../../db/queries/plans.ts';
-import { listPromoGrants } from '../../../db/queries/promo-grants.ts';
+import { orderDueNotices } from '../../../db/queries/due-notices.ts';
+import { listPlanSubscribers, type SubscriberFilter } from '../../../db/queries/plan-subscribers.ts';
+import { insertUser, setMember } from '../../../db/queries/users.ts';
+import { applyReturnOf, referenceOfPayment } from '../../../services/money/credit-once.ts';
+import { expirePromoCredit, listPromoGrants } from '../../../db/queries/promo-grants.ts';
 import { LEDGER_CHECKS } from '../../../db/reconciliation/ledger-checks.ts';
 import { PROMO_CHECKS } from '../../../db/reconciliation/promo-checks.ts';
 import { newId } from '../../../domain/ids.ts';
@@ -16,7 +20,14 @@ import {
   setPlanEnding,
 } from '../../../services/money/plans.ts';
 import { useTestDatabase } from '../../support/database.ts';
-import { createAccount, createKey, createTaskRow } from '../../support/factories.ts';
+import {
+  createAccount,
+  createKey,
+  createTaskRow,
+  finishAsFailed,
+  finishAsSucceeded,
+  reloadAccount,
+} from '../../support/factories.ts';
 import { type Announcement, PlayedBilling } from '../../support/plan-billing.ts';
 import { casesOf } from '../../support/properties.ts';
 import { checkBooks } from '../../support/reconciliation.ts';
@@ -197,6 +208,106 @@ describe('a plan', () => {
     expect(await rejectionOf(applyInvoice(without, invoice ?? ''))).to.include({ code: 'not_found' });
     await announceAll();
     expect(await grants()).to.deep.equal([12]);
+  });
+
+  for (const order of ['paid, back', 'back, paid', 'paid, back, paid, back', 'back, paid, back, paid']) {
+    for (const isDispute of [false, true]) {
+      it(`loses the unspent rest of its credit once when its payment goes back: ${order}${isDispute ? ', by a dispute' : ''}`, async () => {
+        // contract 5:36
+        const { database } = db;
+        const { accountId, key, billing, services, subscribe } = await prepare();
+        await subscribe('basic');
+        const [invoice] = [...billing.invoices.values()];
+        const change = isDispute
+          ? { dispute: { id: 'dp_1', amount: parseUsd(10), isWon: false } }
+          : { refunded: parseUsd(10) };
+        const [spent, held] = [parseUsd(3), parseUsd(2)];
+        const isPaidFirst = order.startsWith('paid');
+        for (const [index, event] of order.split(', ').entries()) {
+          if (event === 'paid') for (const one of billing.announced) await announce(services, one);
+          else await applyReturnOf(database, referenceOfPayment(invoice?.paymentId ?? ''), change);
+          if (index > 0 || !isPaidFirst) continue;
+          await finishAsSucceeded(database, await createTaskRow(database, key, { price: spent }));
+          await createTaskRow(database, key, { price: held });
+        }
+        const [grant] = await listPromoGrants(database, { accountId, limit: 5 });
+        const { amount: included } = grant ?? { amount: 0n };
+        const [used, kept] = isPaidFirst ? [spent, held] : [0n, 0n];
+        expect(grant).to.include({ available: 0n, spent: used, reserved: kept, expired: included - used - kept });
+        const takings = await database('transfers').where({ account_id: accountId, kind: 'promo_expiry' });
+        expect(takings).to.have.length(1);
+        const { suspendedAt } = await reloadAccount(database, { id: accountId });
+        expect(suspendedAt !== null).to.equal(isDispute);
+        const [subscriber] = await listPlanSubscribers(database, { limit: 1 });
+        expect(subscriber).to.include({ id: accountId, paid: parseUsd(10), returned: parseUsd(10), lost: used });
+      });
+    }
+  }
+
+  it('expires credit that a task held when the payment went back and returns later', async () => {
+    const { accountId, key, billing, subscribe, announceAll } = await prepare();
+    await subscribe('basic');
+    await announceAll();
+    const task = await createTaskRow(db.database, key, { price: parseUsd(2) });
+    const [invoice] = [...billing.invoices.values()];
+    await applyReturnOf(db.database, referenceOfPayment(invoice?.paymentId ?? ''), { refunded: parseUsd(1) });
+    await finishAsFailed(db.database, task);
+    await expirePromoCredit(db.database, 10);
+    const [grant] = await listPromoGrants(db.database, { accountId, limit: 5 });
+    expect(grant).to.include({ available: 0n, reserved: 0n, spent: 0n, expired: parseUsd(12) });
+  });
+
+  it('lists its subscribers by state, with the end of the grace and pages', async () => {
+    const first = await prepare();
+    const second = await prepare();
+    const ids = [first.accountId, second.accountId];
+    const id = await first.subscribe('basic', new Date(Date.now() - 31 * DAY_MS));
+    await second.subscribe('pro');
+    first.billing.renew(id, false);
+    for (const { announceAll } of [first, second]) await announceAll();
+    await setPlanEnding(second.services, second.accountId, true);
+    const list = async (filter: SubscriberFilter & { readonly before?: string; readonly limit?: number }) =>
+      (await listPlanSubscribers(db.database, { limit: 100, ...filter })).filter((one) => ids.includes(one.id));
+    const [overdue] = await list({ state: 'overdue' });
+    expect(overdue).to.include({ id: first.accountId, plan: 'basic', status: 'past_due', lost: 0n });
+    expect(overdue?.limitsUntil?.getTime()).to.be.closeTo(Date.now() + 6 * DAY_MS, 60_000);
+    expect((await list({ state: 'ending', plan: 'pro' })).map((one) => one.id)).to.deep.equal([second.accountId]);
+    const [newest] = await list({ limit: 1 });
+    expect(newest?.id).to.equal(second.accountId);
+    expect((await list({ before: second.accountId, limit: 1 })).map((one) => one.id)).to.deep.equal([first.accountId]);
+  });
+
+  it('orders an e-mail of each kind once: paid, renewed, not paid, ending and ended', async () => {
+    const { accountId, billing, services, subscribe, announceAll } = await prepare();
+    const [userId, email] = [newId('user'), `${accountId}@example.com`];
+    await insertUser(db.database, { id: userId, email, name: 'Ada', staffRole: null, passwordHash: null });
+    await setMember(db.database, { accountId, userId, role: 'owner' });
+    const mails = async (): Promise<unknown[]> => {
+      for (const _ of [1, 2]) await orderDueNotices(db.database, 100);
+      const rows = await db
+        .database('mails')
+        .where({ account_id: accountId })
+        .orderBy('created_at')
+        .select('kind', 'facts');
+      return rows.map(({ kind, facts }) => [kind, facts.plan, facts.renewed ?? null]);
+    };
+    const paid = [
+      ['plan_paid', 'basic', ''],
+      ['plan_paid', 'basic', 'yes'],
+    ];
+    const id = await subscribe('basic', new Date(Date.now() - 40 * DAY_MS));
+    billing.renew(id);
+    await announceAll();
+    await setPlanEnding(services, accountId, true);
+    expect(await mails()).to.deep.equal([...paid, ['plan_ending', 'basic', null]]);
+    await setPlanEnding(services, accountId, false);
+    billing.renew(id, false);
+    await announceAll();
+    const unpaid = [...paid, ['plan_ending', 'basic', null], ['plan_payment_failed', 'basic', null]];
+    expect(await mails()).to.deep.equal(unpaid);
+    billing.end(id);
+    await announceAll();
+    expect(await mails()).to.deep.equal([...unpaid, ['plan_ended', 'basic', null]]);
   });
 
   it('a subscription of another service at the provider changes nothing', async () => {
