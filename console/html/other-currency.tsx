@@ -3,14 +3,14 @@ import type { DisplayCurrency } from '../../catalogue/site-money.ts';
 import { formatUsd, type PicoUsd } from '../../domain/money.ts';
 import { usePage } from './page-context.ts';
 
-/** Formats an amount in USD in another currency, such as `CNY 71.00`: small amounts with three significant digits. */
+/** Formats an amount in USD in another currency, such as `CNY 71.00`: parts of a unit with three significant digits. */
 export function inCurrency(amount: PicoUsd, { code, usdRate }: DisplayCurrency, language: string): string {
-  return (Number(formatUsd(amount)) * usdRate).toLocaleString(language, {
+  const units = Number(formatUsd(amount)) * usdRate;
+  return units.toLocaleString(language, {
     style: 'currency',
     currency: code,
     currencyDisplay: 'code',
-    maximumSignificantDigits: 3,
-    roundingPriority: 'morePrecision',
+    ...(units > 0 && units < 1 && { maximumSignificantDigits: 3 }),
   });
 }
 

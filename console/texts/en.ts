@@ -1674,6 +1674,7 @@ export const english = (product: string) => ({
       'Each account with its latest subscription and paid period. Sums are of all periods, with taxes. Our loss is included credit that was spent before its payment went back.',
     allStates: 'All states',
     allPlans: 'All plans',
+    grace: 'Grace until',
     noSubscribers: 'No account has subscribed to a plan.',
     left: 'Credit left',
     leftUntil: (amount: string, day: string) => `${amount}, until ${day}`,

@@ -1561,6 +1561,7 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
     staffHint: '每个账户及其最近的订阅和已付周期。金额为所有周期之和，含税。我方损失指付款退回之前已用掉的包含额度。',
     allStates: '所有状态',
     allPlans: '所有套餐',
+    grace: '宽限至',
     noSubscribers: '没有账户订阅过套餐。',
     left: '剩余额度',
     leftUntil: (amount, day) => `${amount}，有效至 ${day}`,

@@ -61,7 +61,7 @@ export async function listPlanSubscribers(
         coalesce(sum(greatest(spent - (paid - returned), 0)) FILTER (WHERE returned > 0), 0) AS lost
       FROM (
         SELECT plan_periods.paid, coalesce(promo.spent, 0) AS spent,
-          coalesce(least(returned_amount(back), plan_periods.paid), 0) AS returned
+          least(coalesce(returned_amount(back), 0), plan_periods.paid) AS returned
         FROM plan_periods LEFT JOIN promo_grants AS promo ON promo.id = grant_id
         LEFT JOIN returned_payments AS back ON back.reference = payment
         WHERE plan_periods.account_id = subscriber.id) AS each) AS sums

@@ -76,6 +76,8 @@ describeWithGo(`a page of Stripe to pay on${hasGo() ? '' : ` (${WITHOUT_GO})`}`,
       'subscriptionId',
       'isPaid',
       'createdAt',
+      'paid',
+      'paymentId',
       'periods',
     );
     // This version of stripe-mock does not know how a period starts now in the API that the package calls.

@@ -137,7 +137,7 @@ describe('the kinds of e-mails', () => {
     await recordSeller(app.database, { name: 'Acme GmbH', address: [], taxId: null, taxes: [], taxPoint: 'paid' });
     for (const reference of ['wire 1', 'wire 2'])
       await topUp(app.database, { accountId, amount: parseUsd(5), reference });
-    const mails = await sendAll();
+    const mails = (await sendAll()).filter(({ to }) => String(to).includes(`person-${count}@`));
     expect(mails).to.have.length(2);
     for (const { html, raw } of mails) {
       const [, link = ''] = /<a href="([^"]+)"/.exec(html) ?? [];

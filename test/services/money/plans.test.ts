@@ -269,7 +269,8 @@ describe('a plan', () => {
     const list = async (filter: SubscriberFilter & { readonly before?: string; readonly limit?: number }) =>
       (await listPlanSubscribers(db.database, { limit: 100, ...filter })).filter((one) => ids.includes(one.id));
     const [overdue] = await list({ state: 'overdue' });
-    expect(overdue).to.include({ id: first.accountId, plan: 'basic', status: 'past_due', lost: 0n });
+    const unpaid = { status: 'past_due', returned: 0n, lost: 0n };
+    expect(overdue).to.include({ id: first.accountId, plan: 'basic', paid: parseUsd(10), ...unpaid });
     expect(overdue?.limitsUntil?.getTime()).to.be.closeTo(Date.now() + 6 * DAY_MS, 60_000);
     expect((await list({ state: 'ending', plan: 'pro' })).map((one) => one.id)).to.deep.equal([second.accountId]);
     const [newest] = await list({ limit: 1 });
