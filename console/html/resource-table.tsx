@@ -150,7 +150,7 @@ function valueOf<Row>(fields: Fields<Row>, name: string, row: Row, texts: Texts)
 /** The fields whose values are badges. */
 const BADGES: ReadonlySet<string> = new Set(['status', 'outcome', 'state', 'mail']);
 const GOOD = 'succeeded delivered sent accepted approved enabled active open ok closed'.split(' ');
-const BUSY = 'queued processing pending waiting running probing'.split(' ');
+const BUSY = 'ending queued processing pending waiting running probing'.split(' ');
 const BAD = [
   'failed',
   'abandoned',
@@ -161,6 +161,7 @@ const BAD = [
   'expired',
   'suspended',
   'resting',
+  'overdue',
   'to close',
 ];
 
