@@ -29,7 +29,7 @@ const CAUSES: readonly (readonly [kind: AccountNotice, causes: string])[] = [
       jsonb_build_object('account', accounts.name, 'month', to_char(month, 'YYYY-MM')) AS facts
     FROM closed_months CROSS JOIN (SELECT DISTINCT account_id FROM account_members) AS owned
     JOIN accounts ON accounts.id = owned.account_id
-    WHERE closed_at > now() - interval '1 day'
+    WHERE closed_months.closed_at > now() - interval '1 day'
       AND (SELECT before FROM daily_usage_summed) >= (month + interval '1 month') AT TIME ZONE 'UTC'
       AND EXISTS (SELECT FROM daily_transfers AS moved WHERE moved.account_id = owned.account_id
         AND moved.day >= month AND moved.day < month + interval '1 month')`,
