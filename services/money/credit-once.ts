@@ -110,7 +110,7 @@ export async function applyReturnOf(
 }
 
 /** Suspends the account with the money of a disputed payment until an operator reopens it. */
-async function suspendForDispute(database: Database, accountId: string, reference: string): Promise<void> {
+export async function suspendForDispute(database: Database, accountId: string, reference: string): Promise<void> {
   const { mergedInto } = await existingAccount(database, accountId);
   if (mergedInto !== null) return suspendForDispute(database, mergedInto, reference);
   await suspendAccount(database, accountId, { author: 'payment provider', reason: `${reference} is disputed` });
