@@ -29,7 +29,7 @@ import { type AttemptSubject, claimSignInAttempts } from '../../db/queries/sessi
 import { addMember, insertUser, setLanguage, type User } from '../../db/queries/users.ts';
 import { digestToken } from '../../domain/bearer-token.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { newId } from '../../domain/ids.ts';
+import { isId, newId } from '../../domain/ids.ts';
 import { normalAddress } from '../../domain/normal-address.ts';
 import type { RegistrationReason } from '../../domain/registration.ts';
 import { networkOf, subnetOf } from './network.ts';
@@ -111,7 +111,7 @@ export async function resendVerification(
   { database }: Pick<RegistrationServices, 'database'>,
   { id, ip }: { readonly id: string; readonly ip: string },
 ): Promise<boolean> {
-  const registration = await findRegistrationById(database, id);
+  const registration = isId('registration', id) ? await findRegistrationById(database, id) : null;
   if (!registration || registration.email === null || registration.source !== PASSWORD_SOURCE) return true;
   const { email, language } = registration;
   if (await isTooFast(database, { email, ip })) return false;

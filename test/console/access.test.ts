@@ -15,6 +15,7 @@ const ACCESS = `
     get+post /welcome/{token}
     get+post /join/{invitation_token}
     get+post /register
+    post     /register-again
     get+post /address/{address_token}
     get+post /register/{registration_token}
     get      /outcomes/{form_id}

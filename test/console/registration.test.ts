@@ -134,7 +134,7 @@ describe('the registration of strangers', () => {
     const resend = (fields: Record<string, string>) => new Visitor(app).send('/console/register-again', fields);
     const answers = await Promise.all([resend({ registration }), resend({ registration })]);
     const second = pathIn(await mailTo('again@example.com'));
-    answers.push(await resend({ registration: newId('registration') }), await resend({}));
+    for (const unknown of [newId('registration'), '', '\u0000']) answers.push(await resend({ registration: unknown }));
     expect(new Set(answers.map((answer) => `${answer.status} ${comparable(answer)}`))).to.have.property('size', 1);
     const orders = await app.database('mails').where({ address: 'again@example.com' });
     expect(orders).to.have.length(2);

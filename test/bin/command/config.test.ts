@@ -275,6 +275,12 @@ describe('genway config init', () => {
     }
   });
 
+  it('makes the folder', async () => {
+    const inner = join(folder, 'sites', 'acme');
+    await config(['config', 'init', 'fal', '--folder', inner]);
+    expect(await readdir(inner)).to.deep.equal(['catalogue.yaml', 'upstreams.yaml']);
+  });
+
   it('overwrites no file', async () => {
     await writeFile(join(folder, 'upstreams.yaml'), 'mine');
     expect(await init('fal').catch(String)).to.contain('upstreams.yaml exists. Move it away');
