@@ -397,6 +397,16 @@ describe('Realtime sessions', () => {
     expect(rows.map(({ outcome }) => outcome)).to.have.members(['failed', 'succeeded']);
   });
 
+  it('pass on that the vendor refuses to commit without audio, and go on', async () => {
+    const { apiKey } = await app.createAccount({ fundedUsd: 10 });
+    const session = await open(url(), { bearer: apiKey });
+    session.send({ type: 'input_audio_buffer.commit', event_id: 'mine' });
+    const { error } = await session.next('error');
+    expect(error).to.include({ code: 'input_audio_buffer_commit_empty', event_id: 'mine' });
+    const { response } = await session.ask('Hello', { output_modalities: ['text'] });
+    expect(response).to.include({ status: 'completed' });
+  });
+
   it('end with insufficient_credits when the money for a response is missing', async () => {
     // contract 4.16:10
     const poor = await app.createAccount({ fundedUsd: 0.001 });
