@@ -132,7 +132,7 @@ describe('the plan of an account', () => {
       .and.include('Pro');
     const staff = await Visitor.invited(app, { email: `staff-${accountId}@example.com`, staff_role: 'operator' });
     expect((await staff.get(`/console/staff/accounts/${accountId}`)).text).to.include('Included credit');
-    // contract 4.11:77
+    // contract 4.11:78
     const { text: ending } = await staff.get('/console/staff/plans?state=ending&plan=pro');
     expect(ending).to.include(`/console/staff/accounts/${accountId}`).and.include('$20.00');
     expect((await staff.get('/console/staff/plans?state=overdue')).text).to.include('No account has subscribed');
