@@ -58,7 +58,7 @@ describe('a batch over the batch API of a vendor', () => {
         if (!FINAL.includes(batch.status)) throw new Error(`the batch is ${JSON.stringify(batch)}`);
         return batch;
       },
-      { timeoutMs: PATIENCE_MS },
+      { timeoutMs: PATIENCE_MS, pauseMs: 250 },
     );
   }
 
@@ -77,7 +77,7 @@ describe('a batch over the batch API of a vendor', () => {
         if (jobs.length === 0) throw new Error('the vendor has no job');
         return jobs;
       },
-      { timeoutMs: PATIENCE_MS },
+      { timeoutMs: PATIENCE_MS, pauseMs: 250 },
     );
   }
 

@@ -72,7 +72,7 @@ describe('a batch', () => {
         if (!isMet(batch)) throw new Error(`the batch is ${JSON.stringify(batch)}`);
         return batch;
       },
-      { timeoutMs: PATIENCE_MS },
+      { timeoutMs: PATIENCE_MS, pauseMs: 250 },
     );
   }
 
