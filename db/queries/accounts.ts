@@ -3,7 +3,7 @@ import { type Database, isDatabaseError, onlyRow, UNIQUE_VIOLATION } from '../da
 import { CHANGE, CHARGES } from '../ledger-sql.ts';
 import { type IdPage, newestFirst } from '../page.ts';
 import { columnsOf, type OptionalFields, readRow, type RowOf } from '../row.ts';
-import { recallAllowances } from './allowances.ts';
+import { markRecalled } from './allowances.ts';
 import { containsPattern } from './search.ts';
 
 export interface Account {
@@ -115,12 +115,12 @@ export async function updateAccount(
   return row ? toAccount(row) : null;
 }
 
-/** Stops all keys of the account at once, in every process. Keeps the time of an earlier suspension. */
-export async function suspendAccount(database: Database, accountId: string): Promise<void> {
-  await database('accounts')
+/** Stops all keys of the account, in every process once the transaction is committed. Keeps the time of an earlier suspension. */
+export async function suspendAccount(transaction: Database, accountId: string): Promise<void> {
+  await transaction('accounts')
     .where({ id: accountId })
-    .update({ suspended_at: database.raw('coalesce(suspended_at, now())') });
-  await recallAllowances(database, { accountId });
+    .update({ suspended_at: transaction.raw('coalesce(suspended_at, now())') });
+  await markRecalled(transaction, { accountId });
 }
 
 /** Makes the keys of the account work again, except disabled and expired ones. */

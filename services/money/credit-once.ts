@@ -8,7 +8,7 @@ import { daysAfter } from '../../domain/day.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { formatUsd, type PicoUsd } from '../../domain/money.ts';
 import type { PaymentReturn } from '../../domain/returned-payment.ts';
-import { suspendAccount } from '../people/account-actions.ts';
+import { suspendOnCommit } from '../people/account-actions.ts';
 import { existingAccount } from '../people/existing-account.ts';
 import { type DualControl, type ManualAdjustment, adjustAlone } from './dual-control.ts';
 
@@ -110,10 +110,10 @@ export async function applyReturnOf(
 }
 
 /** Suspends the account with the money of a disputed payment until an operator reopens it. */
-export async function suspendForDispute(database: Database, accountId: string, reference: string): Promise<void> {
-  const { mergedInto } = await existingAccount(database, accountId);
-  if (mergedInto !== null) return suspendForDispute(database, mergedInto, reference);
-  await suspendAccount(database, accountId, { author: 'payment provider', reason: `${reference} is disputed` });
+export async function suspendForDispute(transaction: Database, accountId: string, reference: string): Promise<void> {
+  const { mergedInto } = await existingAccount(transaction, accountId);
+  if (mergedInto !== null) return suspendForDispute(transaction, mergedInto, reference);
+  await suspendOnCommit(transaction, accountId, { author: 'payment provider', reason: `${reference} is disputed` });
 }
 
 /**

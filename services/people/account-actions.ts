@@ -1,13 +1,20 @@
 /** Operators' actions on accounts: each is done and recorded together, or not at all. */
 import type { Database } from '../../db/database.ts';
+import { recallAllowances } from '../../db/queries/allowances.ts';
 import { reopenAccount as reopen, suspendAccount as suspend } from '../../db/queries/accounts.ts';
 import { eraseContent } from '../../db/queries/content.ts';
 import { type AccountActionKind, type Authorship, recordAccountAction } from '../../db/queries/operator-actions.ts';
 import { existingAccount, existingOpenAccount } from './existing-account.ts';
 
-/** All keys of the account stop working at once, in all processes. @throws ServiceError `not_found` */
-export function suspendAccount(database: Database, accountId: string, by: Authorship): Promise<void> {
-  return act(database, accountId, { kind: 'suspend', ...by }, suspend);
+/** Stops all keys of the account, and waits until every process has stopped them. @throws ServiceError `not_found` */
+export async function suspendAccount(database: Database, accountId: string, by: Authorship): Promise<void> {
+  await suspendOnCommit(database, accountId, by);
+  await recallAllowances(database, { accountId });
+}
+
+/** Stops all keys of the account, in every process soon after the transaction is committed. @throws ServiceError `not_found` */
+export function suspendOnCommit(transaction: Database, accountId: string, by: Authorship): Promise<void> {
+  return act(transaction, accountId, { kind: 'suspend', ...by }, suspend);
 }
 
 /** The keys of the account work again. @throws ServiceError `not_found`; 409 for a closed or merged account */

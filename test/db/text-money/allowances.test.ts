@@ -7,7 +7,7 @@ import { DatabaseError } from 'pg';
 import pino from 'pino';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import type { Database } from '../../../db/database.ts';
-import { suspendAccount } from '../../../db/queries/accounts.ts';
+import { suspendAccount } from '../../../services/people/account-actions.ts';
 import { deleteApiKey, updateApiKey } from '../../../db/queries/api-keys.ts';
 import {
   deleteEndUserBudget,
@@ -488,12 +488,13 @@ describe('allowances', () => {
       return Promise.all(processes.map(async (process) => (await process.hold(newHold(key))).refusal));
     }
 
+    const BY = { author: 'Ada', reason: 'An attack' };
     const CHANGES: readonly [what: string, change: (key: TestKey) => Promise<unknown>, refusal: string][] = [
       ['a deleted key', ({ id }) => deleteApiKey(database, id), 'key_deleted'],
       ['a disabled key', ({ id }) => updateApiKey(database, id, { disabled: true }), 'key_disabled'],
       ['a spent key', ({ id }) => updateApiKey(database, id, { usageLimit: 1n }), 'key_exhausted'],
       ['an expired key', ({ id }) => updateApiKey(database, id, { expiresAt: new Date(0) }), 'key_expired'],
-      ['a suspended account', ({ accountId }) => suspendAccount(database, accountId), 'account_suspended'],
+      ['a suspended account', ({ accountId }) => suspendAccount(database, accountId, BY), 'account_suspended'],
     ];
     for (const [what, change, refusal] of CHANGES) {
       it(`stops ${what} in every process before it is answered`, async () => {
