@@ -1,6 +1,6 @@
 /**
  * Shows, with Node alone, the two costs of the Temporal SDK that workers cannot switch off. For each call into the sandbox of a
- * workflow (`reusable-vm.js` of `@temporalio/worker`), Node starts a thread that would stop the call after a timeout. For each promise
+ * workflow (`reusable-vm.js` of `@temporalio/worker`), Node starts a thread, with its own event loop, that would stop the call after a timeout. For each promise
  * in the sandbox (`vm-shared.js`), a hook formats a stack, for the stack trace query. Prints a JSON line with the CPU time of each,
  * in microseconds.
  */
