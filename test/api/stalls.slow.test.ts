@@ -1,3 +1,4 @@
+/** Attacks on a whole process. `test/text/json/` and `test/text/linear.test.ts` hold the same rules of its parts in `npm test`. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
