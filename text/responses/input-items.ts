@@ -184,13 +184,16 @@ const noticeItem = fields({
   output: contentOf(contentPart),
 });
 
-const agentPart = typed<TextPart>({
-  input_text: textPart,
-  encrypted_content: object({ encrypted_content: readString }, ({ encrypted_content: text }) => ({
-    type: 'text',
-    text,
-  })),
-});
+const agentPart = named(
+  'ResponsesAgentPart',
+  typed<TextPart>({
+    input_text: textPart,
+    encrypted_content: object({ encrypted_content: readString }, ({ encrypted_content: text }) => ({
+      type: 'text',
+      text,
+    })),
+  }),
+);
 
 /** A message between the agents of a client. Its task is `encrypted_content`, which is plain unless the vendor encrypted it. */
 const agentMessageItem = object(
