@@ -1,4 +1,5 @@
 /** Opens WebSockets to upstreams: chooses an upstream for each session, and the next one if it fails. */
+import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { ServiceError } from '../../domain/errors.ts';
@@ -34,6 +35,8 @@ export interface SocketCall<Route extends UpstreamRoute> extends Opening<Route> 
 /** A WebSocket to an upstream. */
 export interface ConnectedSocket {
   readonly socket: WebSocket;
+  /** The connection below the socket. */
+  readonly connection: Socket;
   /** Messages that arrived before a listener was added. Call it once the listener is there. */
   readonly start: () => void;
 }
@@ -151,7 +154,9 @@ export function connect(
   // The upstream may send its first event with the end of the handshake, before the session listens.
   const start = holdMessages(socket);
   return new Promise((resolve, reject) => {
-    socket.once('open', () => resolve({ socket, start }));
+    socket.once('upgrade', ({ socket: connection }) =>
+      socket.once('open', () => resolve({ socket, connection, start })),
+    );
     socket.on('error', (cause) => reject(new UpstreamError(UNREACHABLE, { cause })));
     socket.once('close', () => reject(new UpstreamError(FAILED)));
     socket.once('unexpected-response', (request, response) => {

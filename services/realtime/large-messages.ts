@@ -1,7 +1,9 @@
 /**
  * Large messages of all sessions, read and handled one after the other with pauses, so that others are served in between.
  */
+import type { Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import type { WebSocket } from 'ws';
 import { ServiceError } from '../../domain/errors.ts';
 import { REALTIME } from '../../domain/policy.ts';
 
@@ -42,19 +44,42 @@ export async function handleInTurn(message: Buffer, handle: (message: Buffer) =>
   });
 }
 
+/** What can stop reading a connection, for a reason, and go on. */
+interface Gate {
+  pause(reason: unknown): void;
+  resume(reason: unknown): void;
+}
+
+/** How long the process has been reading from connections, in all, in milliseconds. */
+let readingMs = 0;
+
 /**
- * Lets a connection read the next part of a large message when it is its turn.
+ * Reads a connection by turns while a large message arrives: `ws` copies a message in one go when its last bytes arrive.
  *
- * @param busyMs returns how long the process has been reading from connections, in all
+ * @returns a function that counts the bytes of the message that has not arrived whole
  */
-export function readInTurn(read: () => void, busyMs: () => number): void {
-  toRead.push(async () => {
-    const before = busyMs();
-    read();
-    await nextTurn();
-    return busyMs() - before;
+export function readByTurns(socket: WebSocket, connection: Socket, gate: Gate): () => number {
+  let wholeAt = connection.bytesRead;
+  let startedAt = 0;
+  const unfinishedBytes = (): number => connection.bytesRead - wholeAt;
+  socket.on('message', () => void (wholeAt = connection.bytesRead));
+  // Before and after the listener of `ws`.
+  connection.prependListener('data', () => void (startedAt = performance.now()));
+  connection.on('data', () => {
+    readingMs += performance.now() - startedAt;
+    if (unfinishedBytes() <= LARGE_BYTES) return;
+    gate.pause(toRead);
+    toRead.push(() => readNextPart(gate));
+    startWork();
   });
-  startWork();
+  return unfinishedBytes;
+}
+
+async function readNextPart(gate: Gate): Promise<number> {
+  const before = readingMs;
+  gate.resume(toRead);
+  await nextTurn();
+  return readingMs - before;
 }
 
 function startWork(): void {

@@ -1,6 +1,7 @@
 /** One end of a session: handles its messages one after the other, and bounds what waits to be sent to it. */
+import type { Socket } from 'node:net';
 import { WebSocket } from 'ws';
-import { handleInTurn, LARGE_BYTES } from './large-messages.ts';
+import { handleInTurn, LARGE_BYTES, readByTurns } from './large-messages.ts';
 
 /** While more than this waits for a peer, the other peer is not read. */
 const HIGH_WATER_BYTES = 1024 * 1024;
@@ -11,6 +12,7 @@ type HandleMessage = (message: Buffer) => void | Promise<void>;
 
 export class Peer {
   readonly #socket: WebSocket;
+  readonly #unfinishedBytes: () => number;
   readonly #queue: Buffer[] = [];
   readonly #pauses = new Set<unknown>();
   /** The peers that are not read until this peer accepts more. */
@@ -20,8 +22,15 @@ export class Peer {
   /** Whether the peer accepted data since the last ping. */
   #hasAccepted = true;
 
-  constructor(socket: WebSocket) {
+  /** @param connection the connection below the socket */
+  constructor(socket: WebSocket, connection: Socket) {
     this.#socket = socket;
+    this.#unfinishedBytes = readByTurns(socket, connection, this);
+  }
+
+  /** The bytes of the message that has not arrived whole. */
+  get unfinishedBytes(): number {
+    return this.#unfinishedBytes();
   }
 
   get isOpen(): boolean {

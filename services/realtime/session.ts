@@ -115,7 +115,7 @@ export class Session {
     this.#responses = new Responses({ provider, format, model: name }, hold ?? holdNothing, first);
     this.#transcriptions = new Transcriptions(parts.transcription, { provider, format });
     this.#client = client;
-    this.#upstream = new Peer(upstream.socket);
+    this.#upstream = new Peer(upstream.socket, upstream.connection);
     this.ended = new Promise((resolve) => {
       this.#resolveEnded = resolve;
     });

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { expect } from 'chai';
 import { WebSocket, WebSocketServer } from 'ws';
 import { Peer } from '../../../services/realtime/peer.ts';
@@ -25,9 +26,9 @@ describe('A peer of a realtime session', () => {
     const client = new WebSocket(`ws://127.0.0.1:${address.port}`, options);
     const accepted = once(server, 'connection');
     await once(client, 'open');
-    const [socket] = (await accepted) as [WebSocket];
+    const [socket, request] = (await accepted) as [WebSocket, IncomingMessage];
     open.push(client, socket);
-    const peer = new Peer(socket);
+    const peer = new Peer(socket, request.socket);
     peer.listen(
       () => undefined,
       () => undefined,

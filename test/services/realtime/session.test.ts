@@ -1,5 +1,6 @@
 /** Sessions between a client and the simulator, over real WebSockets. */
 import { createServer } from 'node:http';
+import type { Socket } from 'node:net';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { WebSocket, WebSocketServer } from 'ws';
@@ -26,7 +27,9 @@ describe('A realtime session', () => {
     const upstreamUrl = (await simulator.listen(0, '127.0.0.1')).replace('http', 'ws');
     held = [];
     const http = createServer();
-    new WebSocketServer({ server: http }).on('connection', (socket) => openSession(socket, upstreamUrl));
+    new WebSocketServer({ server: http }).on('connection', (socket, request) =>
+      openSession(socket, request.socket, upstreamUrl),
+    );
     server = await listenLocally(http);
     client = await openRealtime(server.url);
     await client.next('session.created');
@@ -37,19 +40,19 @@ describe('A realtime session', () => {
     await simulator.close();
   });
 
-  function openSession(socket: WebSocket, upstreamUrl: string): void {
+  function openSession(socket: WebSocket, below: Socket, upstreamUrl: string): void {
     const model = CATALOGUE.textModels.get('demo-realtime');
     const [route] = model?.routes ?? [];
     if (model === undefined || route === undefined) throw new Error('the catalogue has the model with a route');
     const headers = { authorization: 'Bearer any' };
     const upstream = new WebSocket(`${upstreamUrl}/v1/realtime?model=demo`, { headers });
-    upstream.once('open', () => {
+    const openWith = (connection: Socket) => () => {
       const session = new Session({
         requestId: 'req_1',
         caller: {} as Caller,
         model,
-        client: new Peer(socket),
-        upstream: { socket: upstream, start: () => undefined, route, failed: () => undefined },
+        client: new Peer(socket, below),
+        upstream: { socket: upstream, connection, start: () => undefined, route, failed: () => undefined },
         settings: null,
         expiresAtMs: Date.now() + 60_000,
         hold: async (bounds) => {
@@ -62,7 +65,8 @@ describe('A realtime session', () => {
         log: pino({ level: 'silent' }),
       });
       session.start();
-    });
+    };
+    upstream.once('upgrade', ({ socket: connection }) => upstream.once('open', openWith(connection)));
   }
 
   const message = (audio: string) => ({ type: 'message', role: 'user', content: [{ type: 'input_audio', audio }] });
