@@ -11,6 +11,8 @@ export interface DatabaseClock extends Clock {
   aheadMs(): number;
   /** Measures the difference in one round trip. @throws if the database does not answer */
   measure(): Promise<void>;
+  /** Resolves when the difference has been measured for the first time. */
+  readonly measured: Promise<void>;
 }
 
 /** The machine's own clock. */
@@ -19,7 +21,10 @@ export const MACHINE_CLOCK: Clock = { nowMs: () => Date.now() };
 /** @param machine the clock to correct by the last measurement */
 export function createDatabaseClock(database: Database, machine: Clock = MACHINE_CLOCK): DatabaseClock {
   let aheadMs = 0;
+  let noteMeasured: (() => void) | undefined;
+  const measured = new Promise<void>((resolve) => void (noteMeasured = resolve));
   return {
+    measured,
     nowMs: () => machine.nowMs() - aheadMs,
     aheadMs: () => aheadMs,
     measure: async () => {
@@ -31,6 +36,7 @@ export function createDatabaseClock(database: Database, machine: Clock = MACHINE
       const now = rows[0]?.now_ms;
       if (now === undefined) throw new Error('a SELECT without FROM always has a row');
       aheadMs = Math.round((sentAtMs + receivedAtMs) / 2 - now);
+      noteMeasured?.();
     },
   };
 }

@@ -87,6 +87,8 @@ export async function runWorker(
     }),
   );
   const status = config.worker.port === undefined ? null : await openStatus(config, config.worker.port, parts);
+  // Receivers of webhooks refuse signatures with the time of a wrong clock.
+  await parts.clock.measured;
   await workers.run(workerSettings(activities, await workflowsOf(config, log), limits, graceOf()));
   log.info({ task_queues: workers.taskQueues(), ...config.worker.version }, 'polling');
   // New upstreams, and those with changed limits, get workers before any step goes to them.

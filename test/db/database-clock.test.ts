@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { createDatabaseClock } from '../../db/database-clock.ts';
 import { useTestDatabase } from '../support/database.ts';
@@ -19,4 +20,12 @@ describe('the clock of the database', () => {
       expect(clock.aheadMs()).to.be.closeTo(offMs, TOLERANCE_MS);
     });
   }
+
+  it('reports when it was measured for the first time', async () => {
+    const clock = createDatabaseClock(testDatabase.database);
+    const first = Promise.race([clock.measured.then(() => 'measured'), nextTurn('not yet')]);
+    expect(await first).to.equal('not yet');
+    await clock.measure();
+    await clock.measured;
+  });
 });

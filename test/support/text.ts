@@ -128,7 +128,9 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
       guardedClient,
       storage: createLocalStorage({ directory: tmpdir(), publicUrl: 'http://files.example' }),
       text: service,
-      ...(options.clock && { clock: { ...options.clock, aheadMs: () => 0, measure: async () => {} } }),
+      ...(options.clock && {
+        clock: { ...options.clock, aheadMs: () => 0, measure: async () => {}, measured: Promise.resolve() },
+      }),
       ...(options.app && { settings: options.app }),
     }),
   );
