@@ -363,7 +363,8 @@ describe('Calls over WebRTC', () => {
     // contract 4.16:44
     // The first word plays for a second, of 20 tokens.
     expect(Number(first?.['audio_output_tokens'])).to.be.within(19, 1_000);
-    expect(Number(first?.['output_tokens'])).to.be.above(Number(first?.['audio_output_tokens']));
+    // Both are rounded up, and the word is less than a token.
+    expect(Number(first?.['output_tokens'])).to.be.at.least(Number(first?.['audio_output_tokens']));
     expect(second).to.include({ outcome: 'failed', charge: '0' });
     expect(await callsAtUpstream()).not.to.include(vendorId);
   });
