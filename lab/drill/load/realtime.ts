@@ -1,5 +1,6 @@
 /** Clients that hold realtime conversations. They do not repeat a response that breaks off. */
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { OFFER } from '../../stack/offer.ts';
 import Joi from 'joi';
 import { request } from 'undici';
@@ -59,6 +60,8 @@ const CALLS = 0.2;
 const MOST_TURNS = 6;
 const PAUSE_MS = { least: 1_000, most: 10_000 };
 const RETRY_MS = 1_000;
+/** Longer than any fault of the database lasts. */
+const MAX_HANG_UPS = 60;
 /** Longer than a process is frozen. */
 const TURN_TIMEOUT_MS = 60_000;
 const OPEN_TIMEOUT_MS = 30_000;
@@ -195,12 +198,20 @@ async function openCall(url: string, apiKey: string): Promise<WebSocket | string
   const socket = await connect(`${url.replace(/^http/, 'ws')}/v1/realtime?call_id=${path.split('/').at(-1)}`, [], {
     headers: { authorization },
   });
-  // A call whose end is not received ends with its session's time, or with the process.
-  const hangUp = async (): Promise<unknown> =>
-    request(`${url}${path}/hangup`, { method: 'POST', headers: { authorization } }).then(
-      ({ body }) => body.dump(),
-      () => undefined,
-    );
+  // A call whose end nobody receives holds money until the time of its session is over.
+  const hangUp = async (): Promise<void> => {
+    for (let attempt = 1; attempt <= MAX_HANG_UPS; attempt += 1) {
+      const status = await request(`${url}${path}/hangup`, { method: 'POST', headers: { authorization } }).then(
+        async ({ statusCode, body }) => {
+          await body.dump();
+          return statusCode;
+        },
+        () => null,
+      );
+      if (status !== null && status < 500) return;
+      await sleep(RETRY_MS);
+    }
+  };
   if (typeof socket === 'string') await hangUp();
   else socket.once('close', () => void hangUp());
   return socket;
