@@ -7,6 +7,8 @@ import { type IdPage } from '../page.ts';
 import { withPartitions } from '../partitions.ts';
 import { columnsOf, readRow, type RowOf } from '../row.ts';
 import { lockAccounts } from './accounts.ts';
+import { markRecalled } from './allowances.ts';
+import { IS_RUNNING } from './plans.ts';
 import { movePromoCredit, sumPromoCredit } from './promo-grants.ts';
 import { insertTransfer } from './transfers.ts';
 
@@ -123,8 +125,7 @@ export async function readMergeFacts(database: Database, accountId: string): Pro
   const { rows } = await database.raw<{ rows: RowOf<MergeFacts, 'openBatches' | 'keys' | 'budgets'>[] }>(
     /* sql */ `
     SELECT merged_into, suspended_at, debt,
-      plan.invoice_id IS NOT NULL OR EXISTS (SELECT FROM subscriptions WHERE account_id = owner.id
-        AND (ends_at IS NULL OR ends_at > now()) AND status NOT IN ('incomplete', 'incomplete_expired')) AS has_plan,
+      plan.invoice_id IS NOT NULL OR EXISTS (SELECT FROM subscriptions WHERE account_id = owner.id AND ${IS_RUNNING}) AS has_plan,
       EXISTS (SELECT FROM auto_top_ups WHERE account_id = owner.id AND attempt_id IS NOT NULL) AS is_topping_up,
       (SELECT count(*) FROM batches WHERE account_id = owner.id AND ended_at IS NULL) AS open_batches,
       plan.seats, ARRAY(SELECT user_id FROM account_members WHERE account_id = owner.id) AS member_ids,
@@ -147,9 +148,7 @@ export async function closeSource(
   await transaction('accounts')
     .where({ id: sourceId })
     .update({ suspended_at: transaction.fn.now(), merged_into: targetId, low_balance: null });
-  await transaction('text_allowances')
-    .where({ account_id: sourceId })
-    .update({ recalled_at: transaction.raw('clock_timestamp()') });
+  await markRecalled(transaction, { accountId: sourceId });
   await transaction('auto_top_ups').where({ account_id: sourceId }).delete();
   await transaction('account_invitations').where({ account_id: sourceId }).delete();
   for (const [from, to] of [

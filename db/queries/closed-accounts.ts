@@ -2,6 +2,7 @@
 import type { Database } from '../database.ts';
 import { markRecalled } from './allowances.ts';
 import { cancelBatches } from './batches.ts';
+import { IS_RUNNING } from './plans.ts';
 
 /**
  * Closes the account: nothing of it works any more. The billing details and the name of an account that paid stay, for
@@ -76,7 +77,7 @@ export async function findDepartedCustomers(database: Database, limit: number): 
       SELECT account_id, customer FROM auto_top_ups
       UNION
       SELECT account_id, customer FROM subscriptions
-      WHERE (ends_at IS NULL OR ends_at > now()) AND status NOT IN ('incomplete', 'incomplete_expired')) AS known
+      WHERE ${IS_RUNNING}) AS known
     WHERE account_id IN (SELECT id FROM accounts WHERE closed_at IS NOT NULL)
     ORDER BY random() LIMIT :limit`,
     { limit },

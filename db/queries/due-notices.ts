@@ -3,6 +3,7 @@ import type { AccountNotice } from '../../domain/mail.ts';
 import { NOTICE_TIMES } from '../../domain/policy.ts';
 import type { Database } from '../database.ts';
 import { orderNotices } from './mails.ts';
+import { IS_UNPAID } from './plans.ts';
 
 /** The latest paid period of each subscription that is not paid any more, or ends. */
 const LAST_PERIODS = /* sql */ `
@@ -10,7 +11,6 @@ const LAST_PERIODS = /* sql */ `
       SELECT * FROM plan_periods WHERE account_id = subscription.account_id AND subscription_id = subscription.id
       ORDER BY invoiced_at DESC, invoice_id DESC LIMIT 1) AS period
     JOIN accounts ON accounts.id = subscription.account_id`;
-const IS_UNPAID = `subscription.status NOT IN ('active', 'trialing')`;
 
 /** Statements that return the accounts to notify, with the facts of the e-mail and a reference of the cause. */
 const CAUSES: readonly (readonly [kind: AccountNotice, causes: string])[] = [

@@ -4,6 +4,7 @@ import type { PlanState } from '../../domain/plan-state.ts';
 import type { Database } from '../database.ts';
 import type { IdPage } from '../page.ts';
 import { readRow, type RowOf } from '../row.ts';
+import { HAS_STARTED, IS_UNPAID } from './plans.ts';
 
 /** An account with its latest subscription, the latest paid period, and sums of all periods. */
 export interface PlanSubscriber {
@@ -46,10 +47,10 @@ export async function listPlanSubscribers(
     FROM (
       SELECT DISTINCT ON (account_id) account_id AS id, id AS subscription_id, status, ends_at,
         CASE WHEN ends_at <= now() OR status = 'canceled' THEN 'ended'
-          WHEN status NOT IN ('active', 'trialing') THEN 'overdue'
+          WHEN ${IS_UNPAID} THEN 'overdue'
           WHEN ends_at IS NOT NULL THEN 'ending' ELSE 'active' END AS state
       FROM subscriptions
-      WHERE status NOT IN ('incomplete', 'incomplete_expired') AND (:before::text IS NULL OR account_id < :before)
+      WHERE ${HAS_STARTED} AND (:before::text IS NULL OR account_id < :before)
       ORDER BY account_id DESC, created_at DESC) AS subscriber
     CROSS JOIN LATERAL (
       SELECT min(created_at) AS since FROM subscriptions WHERE account_id = subscriber.id) AS first

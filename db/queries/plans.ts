@@ -137,13 +137,16 @@ export async function findCurrentPlan(database: Database, accountId: string): Pr
   return row ? readRow(row, { amounts: ['included', 'paid'] }) : null;
 }
 
+/** Conditions on a row of `subscriptions`, in SQL. A customer whose first payment failed subscribes anew. */
+export const HAS_STARTED = `status NOT IN ('incomplete', 'incomplete_expired')`;
+export const IS_RUNNING = `(ends_at IS NULL OR ends_at > now()) AND ${HAS_STARTED}`;
+export const IS_UNPAID = `status NOT IN ('active', 'trialing')`;
+
 /** The newest subscription of an account that has not ended; null for none. */
 export async function findRunningSubscription(database: Database, accountId: string): Promise<Subscription | null> {
   const row = await database<RowOf<Subscription>>('subscriptions')
     .where({ account_id: accountId })
-    .whereRaw('(ends_at IS NULL OR ends_at > now())')
-    // Their first payment failed: the customer subscribes anew.
-    .whereNotIn('status', ['incomplete', 'incomplete_expired'])
+    .whereRaw(IS_RUNNING)
     .orderBy('created_at', 'desc')
     .first('id', 'account_id', 'customer', 'status', 'item', 'price', 'ends_at');
   return row ? readRow(row, {}) : null;

@@ -81,8 +81,8 @@ export async function requestMerge(
     await lockAccounts(transaction, [merge.sourceId, merge.targetId]);
     if ((await findAccountMerge(transaction, merge.id)) !== null) return;
     await assertNoObstacle(transaction, merge);
-    await insertAccountMerge(transaction, merge, { approvedBy, pendingDays: CORRECTIONS.pendingDays });
-    if (approvedBy !== null) await startMerge(transaction, merge, approvedBy);
+    const isNew = await insertAccountMerge(transaction, merge, { approvedBy, pendingDays: CORRECTIONS.pendingDays });
+    if (isNew && approvedBy !== null) await startMerge(transaction, merge, approvedBy);
   });
   const made = await findAccountMerge(database, merge.id);
   if (made?.sourceId === merge.sourceId && made.targetId === merge.targetId) return made;

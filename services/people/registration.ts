@@ -52,7 +52,7 @@ const WINDOW_SECONDS = 15 * 60;
 /** A hash and an e-mail each. */
 const MAX_FROM_NETWORK = 10;
 const MAX_OF_ADDRESS = 3;
-/** Of one registration: each tries a password or a captcha. */
+/** The most attempts to complete one registration; each tries a password or a captcha. */
 const MAX_COMPLETIONS = 10;
 const LIFETIME_SECONDS = 24 * 3600;
 /** The source of a registration without a provider. */

@@ -1,6 +1,6 @@
 /** Clients that hold realtime conversations. They do not repeat a response that breaks off. */
 import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { OFFER } from '../../stack/offer.ts';
 import Joi from 'joi';
 import { request } from 'undici';
@@ -61,7 +61,7 @@ const MOST_TURNS = 6;
 const PAUSE_MS = { least: 1_000, most: 10_000 };
 const RETRY_MS = 1_000;
 /** Longer than any fault of the database lasts. */
-const MAX_HANG_UPS = 60;
+const HANG_UP_TIMEOUT_MS = 60_000;
 /** Longer than a process is frozen. */
 const TURN_TIMEOUT_MS = 60_000;
 const OPEN_TIMEOUT_MS = 30_000;
@@ -200,20 +200,14 @@ async function openCall(url: string, apiKey: string): Promise<WebSocket | string
   });
   // A call whose end nobody receives holds money until the time of its session is over.
   const hangUp = async (): Promise<void> => {
-    for (let attempt = 1; attempt <= MAX_HANG_UPS; attempt += 1) {
-      const status = await request(`${url}${path}/hangup`, { method: 'POST', headers: { authorization } }).then(
-        async ({ statusCode, body }) => {
-          await body.dump();
-          return statusCode;
-        },
-        () => null,
-      );
-      if (status !== null && status < 500) return;
-      await sleep(RETRY_MS);
-    }
+    const { statusCode, body } = await request(`${url}${path}/hangup`, { method: 'POST', headers: { authorization } });
+    await body.dump();
+    if (statusCode >= 500) throw new Error(`the hang-up was answered ${statusCode}`);
   };
-  if (typeof socket === 'string') await hangUp();
-  else socket.once('close', () => void hangUp());
+  const end = (): Promise<void> =>
+    waitUntil(hangUp, { timeoutMs: HANG_UP_TIMEOUT_MS, pauseMs: RETRY_MS }).catch(() => undefined);
+  if (typeof socket === 'string') await end();
+  else socket.once('close', () => void end());
   return socket;
 }
 

@@ -16,8 +16,9 @@ import { existingAccount } from '../../../../services/people/existing-account.ts
 import { ACCOUNT_MERGE } from '../../../../services/resources/account-merges.ts';
 import { withAccountNames } from '../../../account-names.ts';
 import { Balance } from '../../../html/balance.tsx';
-import { Card, Empty, ExactMoney, Facts, Field, FormButton, usd } from '../../../html/components.tsx';
-import { useMay, usePage, useTexts } from '../../../html/page-context.ts';
+import { Card, Empty, ExactMoney, Facts, Field, usd } from '../../../html/components.tsx';
+import { Decisions } from '../../../html/decisions.tsx';
+import { useMay, useTexts } from '../../../html/page-context.ts';
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { createdIdOf } from '../../../idempotent-forms.ts';
@@ -188,27 +189,18 @@ export function MergeTable({
         [corrections.asked, 'author'],
         [common.result, 'merge_status'],
         'decided_by',
-        [corrections.decision, (merge) => <Decisions merge={merge} />],
+        [
+          corrections.decision,
+          ({ id, sourceId, author, outcome }) =>
+            outcome === null ? (
+              <Decisions author={author} path={`/console/staff/accounts/${sourceId}/merge/${id}`} />
+            ) : (
+              '–'
+            ),
+        ],
       ]}
       notes={{ author: 'created_at', merge_status: 'completed_at', decided_by: 'decided_at' }}
       {...(next !== undefined && { next })}
     />
-  );
-}
-
-function Decisions({ merge }: { merge: AccountMerge }) {
-  const { session, texts } = usePage();
-  if (!useMay('moveMoney') || merge.outcome !== null) return <>–</>;
-  const decisions = merge.author === session?.user.email ? (['withdraw'] as const) : (['approve', 'reject'] as const);
-  return (
-    <div class="row">
-      {decisions.map((decision) => (
-        <FormButton
-          action={`/console/staff/accounts/${merge.sourceId}/merge/${merge.id}/${decision}`}
-          label={texts.corrections[decision]}
-          look={decision === 'approve' ? '' : 'quiet'}
-        />
-      ))}
-    </div>
   );
 }

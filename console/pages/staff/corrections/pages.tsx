@@ -17,8 +17,9 @@ import { CORRECTIONS } from '../../../../domain/policy.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import { withAccountNames } from '../../../account-names.ts';
-import { Card, ExactMoney, Field, Form, FormButton, Time, usd } from '../../../html/components.tsx';
-import { useMay, usePage, useTexts } from '../../../html/page-context.ts';
+import { Card, ExactMoney, Field, Form, Time, usd } from '../../../html/components.tsx';
+import { Decisions } from '../../../html/decisions.tsx';
+import { useTexts } from '../../../html/page-context.ts';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { accountsOf, MergeTable } from '../accounts/merge.tsx';
 import { createdIdOf } from '../../../idempotent-forms.ts';
@@ -178,27 +179,9 @@ function Pending({ pending }: { pending: readonly Correction[] }) {
       columns={[
         ...columnsOf(texts),
         [messages.until, 'expires_at'],
-        [messages.decision, (correction) => <Decisions correction={correction} />],
+        [messages.decision, ({ id, author }) => <Decisions author={author} path={`/console${PATH}/${id}`} />],
       ]}
     />
-  );
-}
-
-function Decisions({ correction }: { correction: Correction }) {
-  const { session, texts } = usePage();
-  if (!useMay('moveMoney')) return <>–</>;
-  const decisions =
-    correction.author === session?.user.email ? (['withdraw'] as const) : (['approve', 'reject'] as const);
-  return (
-    <div class="row">
-      {decisions.map((decision) => (
-        <FormButton
-          action={`/console${PATH}/${correction.id}/${decision}`}
-          label={texts.corrections[decision]}
-          look={decision === 'approve' ? '' : 'quiet'}
-        />
-      ))}
-    </div>
   );
 }
 
