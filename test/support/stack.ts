@@ -23,6 +23,7 @@ import type { Built } from '../../lab/stack/stack.ts';
 import { useStarted } from './started.ts';
 import { createTestDatabase } from './database.ts';
 import { type CallerSettings, createCaller, type TestCaller } from './factories.ts';
+import { LIGHT_WORKERS, stopPromiseStacks } from './light-workers.ts';
 import { createTestNamespace, testPrograms, testTemporalAddress, testWorkflowBundle } from './services.ts';
 
 export interface StackOptions {
@@ -234,16 +235,15 @@ function createLocalProcess({ name, environment, logFile }: ProcessSettings): St
   };
 }
 
-/** Workflows run in this thread, because a thread of their own takes long to start, and each worker polls with few calls. */
-const LIGHT_WORKERS = { debugMode: true, maxConcurrentActivityTaskPolls: 2, maxConcurrentWorkflowTaskPolls: 2 };
-
 /** What each program runs. */
 const RUN: Readonly<Record<Program, (config: Config, log: Logger) => Promise<RunningParts>>> = {
   api: serveApi,
   text: (config, log) => serveText(config, { log }),
-  worker: (config, log) => {
+  worker: async (config, log) => {
     installQuietRuntime();
-    return runWorker(config, { log, workerOptions: LIGHT_WORKERS });
+    const running = await runWorker(config, { log, workerOptions: LIGHT_WORKERS });
+    stopPromiseStacks();
+    return running;
   },
 };
 

@@ -61,9 +61,12 @@ describe('an account beside a greedy account', () => {
   });
 
   it('gets its task finished long before all tasks of the greedy account, which wait in PostgreSQL', async () => {
+    // A quick machine would finish the tasks of the greedy account as fast as they are created.
+    await stack.worker.stop();
     const flood = Array.from({ length: 60 }, () => createTask(stack, greedy.apiKey, 'x'));
     await Promise.all(flood);
     const { id } = await createTask(stack, modest.apiKey, 'x');
+    await stack.worker.start();
     await taskWhenFinal(stack, modest.apiKey, id);
     await waitUntil(
       async () => {
@@ -78,7 +81,6 @@ describe('an account beside a greedy account', () => {
       .where({ account_id: greedy.accountId })
       .where('completed_at', '>', doneAt);
     expect(theirs.length).to.be.above(30);
-    // How many depends on how fast the machine starts workflows.
     expect(theirs.filter((task) => task.workflow_started_at > doneAt)).to.not.be.empty;
   });
 

@@ -43,6 +43,7 @@ import {
   reloadTask,
   type TestKey,
 } from '../../support/factories.ts';
+import { LIGHT_WORKERS, stopPromiseStacks } from '../../support/light-workers.ts';
 import { testUpstream } from '../../support/media.ts';
 import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.ts';
 import { useTestFolder } from '../../support/started.ts';
@@ -210,12 +211,12 @@ describe('a submission', () => {
       clock: MACHINE_CLOCK,
     });
     const workflowBundle = { codePath: await testWorkflowBundle() };
-    // Workflows run in this thread: a thread of their own takes long to start.
-    const common = { connection, namespace, activities, debugMode: true, ...NO_TRACING.workerOptions };
+    const common = { connection, namespace, activities, ...LIGHT_WORKERS, ...NO_TRACING.workerOptions };
     const workers = [
       await Worker.create({ ...common, workflowBundle, taskQueue: TASK_QUEUES.media }),
       await Worker.create({ ...common, taskQueue: TASK_QUEUES.renders }),
     ];
+    stopPromiseStacks();
     const running = workers.map((worker) => worker.run());
     stopWorkers = async () => {
       for (const worker of workers) worker.shutdown();
