@@ -1,6 +1,7 @@
 /** Answers of vendors, recorded or documented: one file per API in `test/providers/media/recorded`. */
 import { readdirSync, readFileSync } from 'node:fs';
 import Joi from 'joi';
+import { parse } from 'yaml';
 import type { VendorCost } from '../../domain/media-route.ts';
 import type { TaskKind } from '../../domain/task.ts';
 import type { RenderRequest } from '../../providers/media/adapter.ts';
@@ -99,10 +100,12 @@ const outcome = Joi.object<RecordedOutcome>({
   message: Joi.string(),
 }).min(1);
 
-const api = Joi.object<Omit<RecordedApi, 'name'>>({
+const api = Joi.object<Omit<RecordedApi, 'name'> & { parts?: never }>({
   protocol: Joi.valid(...MEDIA_PROTOCOL_NAMES).required(),
   api: Joi.string(),
   job: Joi.string().required(),
+  // The anchors of what several answers have; the parser puts the parts into the answers.
+  parts: Joi.array().strip(),
   recordings: Joi.array()
     .items(
       Joi.object({
@@ -124,13 +127,13 @@ const api = Joi.object<Omit<RecordedApi, 'name'>>({
 /** Every file. @throws Error for an invalid one */
 export function readRecordedApis(): readonly RecordedApi[] {
   return readdirSync(FOLDER)
-    .filter((file) => file.endsWith('.json'))
+    .filter((file) => file.endsWith('.yaml'))
     .sort()
     .map((file) => {
-      const { error, value } = api.validate(JSON.parse(readFileSync(new URL(file, FOLDER), 'utf8')), {
+      const { error, value } = api.validate(parse(readFileSync(new URL(file, FOLDER), 'utf8'), { merge: true }), {
         convert: false,
       });
       if (error) throw new Error(`${file}: ${error.message}`);
-      return { name: file.replace('.json', ''), ...value };
+      return { name: file.replace('.yaml', ''), ...value };
     });
 }
