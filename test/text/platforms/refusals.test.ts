@@ -6,289 +6,157 @@ import type { UpstreamFormatName } from '../../../domain/wire-format-name.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import { platformOf, type PlatformName } from '../../../text/platforms/index.ts';
 
+type Verdict = readonly [code: ErrorCode, fault: UpstreamFault | null];
+const MODEL_UNKNOWN: Verdict = ['processing_unavailable', 'model_unknown'];
+const ACCESS_REFUSED: Verdict = ['processing_unavailable', 'access_refused'];
+const KEY_REFUSED: Verdict = ['processing_unavailable', 'key_refused'];
+const RATE_LIMITED: Verdict = ['rate_limit_exceeded', 'rate_limited'];
+const FAILED: Verdict = ['processing_failed', 'failed'];
+const TIMED_OUT: Verdict = ['processing_timeout', 'failed'];
+const UNAVAILABLE: Verdict = ['processing_unavailable', 'failed'];
+const INVALID: Verdict = ['bad_request', null];
+const FILTERED: Verdict = ['content_policy_violation', null];
+
 type Recorded = readonly [
   status: number,
   /** The name of the error; of Bedrock in a header. */
   name: string | null,
   message: string,
-  code: ErrorCode,
-  fault: UpstreamFault | null,
+  verdict: Verdict,
 ];
 
 /** https://docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html and the errors of its calls */
 const BEDROCK: readonly Recorded[] = [
-  [400, 'ValidationException', 'The provided model identifier is invalid.', 'processing_unavailable', 'model_unknown'],
+  [400, 'ValidationException', 'The provided model identifier is invalid.', MODEL_UNKNOWN],
   [
     400,
     'ValidationException',
     'Invocation of model ID anthropic.claude-opus-5 with on-demand throughput isn’t supported.',
-    'processing_unavailable',
-    'model_unknown',
+    MODEL_UNKNOWN,
   ],
   [
     400,
     'ValidationException',
     'Access to Anthropic models is not allowed from unsupported countries, regions, or territories.',
-    'processing_unavailable',
-    'access_refused',
+    ACCESS_REFUSED,
   ],
-  [
-    400,
-    'ValidationException',
-    'messages: final assistant content cannot end with trailing whitespace',
-    'bad_request',
-    null,
-  ],
-  [
-    403,
-    'AccessDeniedException',
-    'Authentication failed: Please make sure your API Key is valid.',
-    'processing_unavailable',
-    'access_refused',
-  ],
-  [
-    404,
-    'ResourceNotFoundException',
-    'Model use case details have not been submitted for this account.',
-    'processing_unavailable',
-    'model_unknown',
-  ],
-  [400, 'ValidationException', 'Input is too long for requested model.', 'bad_request', null],
-  [400, 'ValidationException', 'prompt is too long: 215000 tokens > 200000 maximum', 'bad_request', null],
-  [400, 'ServiceQuotaExceededException', 'Too many tokens per day.', 'rate_limit_exceeded', 'rate_limited'],
-  [403, 'AccessDeniedException', "You don't have access to the model.", 'processing_unavailable', 'access_refused'],
-  [
-    403,
-    'AccessDeniedException',
-    'is not authorized to perform: bedrock:InvokeModel',
-    'processing_unavailable',
-    'access_refused',
-  ],
-  [403, 'ExpiredTokenException', 'The security token included is expired', 'processing_unavailable', 'key_refused'],
-  [
-    403,
-    'UnrecognizedClientException',
-    'The security token included is invalid.',
-    'processing_unavailable',
-    'key_refused',
-  ],
-  [403, 'InvalidSignatureException', 'Signature expired: is now earlier than', 'processing_unavailable', 'key_refused'],
-  [
-    403,
-    'InvalidSignatureException',
-    'The signature we calculated does not match',
-    'processing_unavailable',
-    'key_refused',
-  ],
-  [403, 'MissingAuthenticationTokenException', 'Missing Authentication Token', 'processing_unavailable', 'key_refused'],
-  [403, 'IncompleteSignatureException', 'The signature is incomplete', 'processing_unavailable', 'key_refused'],
-  [
-    404,
-    'ResourceNotFoundException',
-    'Could not resolve the foundation model.',
-    'processing_unavailable',
-    'model_unknown',
-  ],
-  [
-    404,
-    'ResourceNotFoundException',
-    'This model version has reached the end of its life.',
-    'processing_unavailable',
-    'model_unknown',
-  ],
-  [408, 'ModelTimeoutException', 'Model has timed out.', 'processing_timeout', 'failed'],
-  [424, 'ModelErrorException', 'The model had an error.', 'processing_failed', 'failed'],
-  [424, 'ModelStreamErrorException', 'The stream had an error.', 'processing_failed', 'failed'],
-  [
-    429,
-    'ThrottlingException',
-    'Too many requests, please wait before trying again.',
-    'rate_limit_exceeded',
-    'rate_limited',
-  ],
-  [
-    429,
-    'ThrottlingException',
-    'Too many tokens, please wait before trying again.',
-    'rate_limit_exceeded',
-    'rate_limited',
-  ],
-  [429, 'ModelNotReadyException', 'The model is not ready for inference.', 'rate_limit_exceeded', 'rate_limited'],
-  [500, 'InternalServerException', 'The system encountered an unexpected error.', 'processing_failed', 'failed'],
-  [
-    503,
-    'ServiceUnavailableException',
-    'Bedrock is unable to process your request.',
-    'processing_unavailable',
-    'failed',
-  ],
+  [400, 'ValidationException', 'messages: final assistant content cannot end with trailing whitespace', INVALID],
+  [403, 'AccessDeniedException', 'Authentication failed: Please make sure your API Key is valid.', ACCESS_REFUSED],
+  [404, 'ResourceNotFoundException', 'Model use case details have not been submitted for this account.', MODEL_UNKNOWN],
+  [400, 'ValidationException', 'Input is too long for requested model.', INVALID],
+  [400, 'ValidationException', 'prompt is too long: 215000 tokens > 200000 maximum', INVALID],
+  [400, 'ServiceQuotaExceededException', 'Too many tokens per day.', RATE_LIMITED],
+  [403, 'AccessDeniedException', "You don't have access to the model.", ACCESS_REFUSED],
+  [403, 'AccessDeniedException', 'is not authorized to perform: bedrock:InvokeModel', ACCESS_REFUSED],
+  [403, 'ExpiredTokenException', 'The security token included is expired', KEY_REFUSED],
+  [403, 'UnrecognizedClientException', 'The security token included is invalid.', KEY_REFUSED],
+  [403, 'InvalidSignatureException', 'Signature expired: is now earlier than', KEY_REFUSED],
+  [403, 'InvalidSignatureException', 'The signature we calculated does not match', KEY_REFUSED],
+  [403, 'MissingAuthenticationTokenException', 'Missing Authentication Token', KEY_REFUSED],
+  [403, 'IncompleteSignatureException', 'The signature is incomplete', KEY_REFUSED],
+  [404, 'ResourceNotFoundException', 'Could not resolve the foundation model.', MODEL_UNKNOWN],
+  [404, 'ResourceNotFoundException', 'This model version has reached the end of its life.', MODEL_UNKNOWN],
+  [408, 'ModelTimeoutException', 'Model has timed out.', TIMED_OUT],
+  [424, 'ModelErrorException', 'The model had an error.', FAILED],
+  [424, 'ModelStreamErrorException', 'The stream had an error.', FAILED],
+  [429, 'ThrottlingException', 'Too many requests, please wait before trying again.', RATE_LIMITED],
+  [429, 'ThrottlingException', 'Too many tokens, please wait before trying again.', RATE_LIMITED],
+  [429, 'ModelNotReadyException', 'The model is not ready for inference.', RATE_LIMITED],
+  [500, 'InternalServerException', 'The system encountered an unexpected error.', FAILED],
+  [503, 'ServiceUnavailableException', 'Bedrock is unable to process your request.', UNAVAILABLE],
 ];
 
 /** https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/api-errors */
 const VERTEX: readonly Recorded[] = [
-  [400, 'INVALID_ARGUMENT', 'Please use a valid role: user, model.', 'bad_request', null],
-  [400, 'INVALID_ARGUMENT', 'Request contains an invalid argument.', 'bad_request', null],
+  [400, 'INVALID_ARGUMENT', 'Please use a valid role: user, model.', INVALID],
+  [400, 'INVALID_ARGUMENT', 'Request contains an invalid argument.', INVALID],
   [
     400,
     'FAILED_PRECONDITION',
     'Project 123 is not allowed to use Publisher Model projects/123/locations/us-central1/publishers/anthropic/models/m',
-    'processing_unavailable',
-    'access_refused',
+    ACCESS_REFUSED,
   ],
-  [
-    400,
-    'FAILED_PRECONDITION',
-    'Publisher Model is not servable in region us-central1.',
-    'processing_unavailable',
-    'model_unknown',
-  ],
-  [
-    400,
-    'FAILED_PRECONDITION',
-    'User location is not supported for the API use.',
-    'processing_unavailable',
-    'key_refused',
-  ],
+  [400, 'FAILED_PRECONDITION', 'Publisher Model is not servable in region us-central1.', MODEL_UNKNOWN],
+  [400, 'FAILED_PRECONDITION', 'User location is not supported for the API use.', KEY_REFUSED],
   [
     400,
     'INVALID_ARGUMENT',
     'The input token count (185586) exceeds the maximum number of tokens allowed (131072).',
-    'bad_request',
-    null,
+    INVALID,
   ],
-  [400, 'INVALID_ARGUMENT', 'Unable to submit request because it must have a text parameter.', 'bad_request', null],
-  [400, 'INVALID_ARGUMENT', 'Invalid JSON payload received. Unknown name "foo"', 'bad_request', null],
-  [401, 'UNAUTHENTICATED', 'Request had invalid authentication credentials.', 'processing_unavailable', 'key_refused'],
-  [
-    403,
-    'PERMISSION_DENIED',
-    "Permission 'aiplatform.endpoints.predict' denied",
-    'processing_unavailable',
-    'access_refused',
-  ],
-  [403, 'PERMISSION_DENIED', 'Vertex AI API has not been used in project', 'processing_unavailable', 'access_refused'],
-  [
-    403,
-    'PERMISSION_DENIED',
-    'This API method requires billing to be enabled.',
-    'processing_unavailable',
-    'access_refused',
-  ],
-  [
-    403,
-    'PERMISSION_DENIED',
-    'Request had insufficient authentication scopes.',
-    'processing_unavailable',
-    'access_refused',
-  ],
-  [404, 'NOT_FOUND', 'Publisher Model was not found', 'processing_unavailable', 'model_unknown'],
-  [
-    404,
-    'NOT_FOUND',
-    'This model models/gemini-2.0-flash is no longer available.',
-    'processing_unavailable',
-    'model_unknown',
-  ],
-  [408, 'DEADLINE_EXCEEDED', 'Deadline expired before operation could complete.', 'processing_timeout', 'failed'],
-  [429, 'RESOURCE_EXHAUSTED', 'Resource exhausted. Please try again later.', 'rate_limit_exceeded', 'rate_limited'],
-  [
-    429,
-    'RESOURCE_EXHAUSTED',
-    'Quota exceeded for online_prediction_requests_per_base_model',
-    'rate_limit_exceeded',
-    'rate_limited',
-  ],
+  [400, 'INVALID_ARGUMENT', 'Unable to submit request because it must have a text parameter.', INVALID],
+  [400, 'INVALID_ARGUMENT', 'Invalid JSON payload received. Unknown name "foo"', INVALID],
+  [401, 'UNAUTHENTICATED', 'Request had invalid authentication credentials.', KEY_REFUSED],
+  [403, 'PERMISSION_DENIED', "Permission 'aiplatform.endpoints.predict' denied", ACCESS_REFUSED],
+  [403, 'PERMISSION_DENIED', 'Vertex AI API has not been used in project', ACCESS_REFUSED],
+  [403, 'PERMISSION_DENIED', 'This API method requires billing to be enabled.', ACCESS_REFUSED],
+  [403, 'PERMISSION_DENIED', 'Request had insufficient authentication scopes.', ACCESS_REFUSED],
+  [404, 'NOT_FOUND', 'Publisher Model was not found', MODEL_UNKNOWN],
+  [404, 'NOT_FOUND', 'This model models/gemini-2.0-flash is no longer available.', MODEL_UNKNOWN],
+  [408, 'DEADLINE_EXCEEDED', 'Deadline expired before operation could complete.', TIMED_OUT],
+  [429, 'RESOURCE_EXHAUSTED', 'Resource exhausted. Please try again later.', RATE_LIMITED],
+  [429, 'RESOURCE_EXHAUSTED', 'Quota exceeded for online_prediction_requests_per_base_model', RATE_LIMITED],
   [
     429,
     'RESOURCE_EXHAUSTED',
     'Quota exceeded for aiplatform.googleapis.com/online_prediction_input_tokens_per_minute_per_base_model',
-    'rate_limit_exceeded',
-    'rate_limited',
+    RATE_LIMITED,
   ],
-  [499, 'CANCELLED', 'The operation was cancelled.', 'processing_failed', 'failed'],
-  [500, 'INTERNAL', 'Internal error encountered.', 'processing_failed', 'failed'],
-  [503, 'UNAVAILABLE', 'The service is currently unavailable.', 'processing_unavailable', 'failed'],
-  [504, 'DEADLINE_EXCEEDED', 'Deadline exceeded', 'processing_timeout', 'failed'],
+  [499, 'CANCELLED', 'The operation was cancelled.', FAILED],
+  [500, 'INTERNAL', 'Internal error encountered.', FAILED],
+  [503, 'UNAVAILABLE', 'The service is currently unavailable.', UNAVAILABLE],
+  [504, 'DEADLINE_EXCEEDED', 'Deadline exceeded', TIMED_OUT],
 ];
 
 /** https://learn.microsoft.com/en-us/azure/foundry/openai/concepts/content-filter and its quotas */
 const AZURE: readonly Recorded[] = [
-  [400, 'content_filter', 'The response was filtered due to the prompt.', 'content_policy_violation', null],
-  [400, 'context_length_exceeded', "This model's maximum context length is 128000 tokens.", 'bad_request', null],
-  [400, 'unsupported_parameter', "Unsupported parameter: 'max_tokens'", 'bad_request', null],
-  [400, 'invalid_request_error', 'Invalid value', 'bad_request', null],
+  [400, 'content_filter', 'The response was filtered due to the prompt.', FILTERED],
+  [400, 'context_length_exceeded', "This model's maximum context length is 128000 tokens.", INVALID],
+  [400, 'unsupported_parameter', "Unsupported parameter: 'max_tokens'", INVALID],
+  [400, 'invalid_request_error', 'Invalid value', INVALID],
   [
     400,
     'OperationNotSupported',
     'The chatCompletion operation does not work with the specified model, gpt-5-pro.',
-    'processing_unavailable',
-    'model_unknown',
+    MODEL_UNKNOWN,
   ],
   [
     400,
     'ServiceModelDeprecating',
     "The model 'Format:OpenAI,Name:gpt-4o,Version:2024-11-20' is in deprecation.",
-    'processing_unavailable',
-    'model_unknown',
+    MODEL_UNKNOWN,
   ],
-  [401, '401', 'Access denied due to invalid subscription key.', 'processing_unavailable', 'key_refused'],
-  [401, 'PermissionDenied', 'The principal lacks the required data action', 'processing_unavailable', 'key_refused'],
-  [
-    403,
-    '403',
-    'Public access is disabled. Please configure private endpoint.',
-    'processing_unavailable',
-    'access_refused',
-  ],
-  [403, '403', 'Access denied due to Virtual Network/Firewall rules.', 'processing_unavailable', 'access_refused'],
+  [401, '401', 'Access denied due to invalid subscription key.', KEY_REFUSED],
+  [401, 'PermissionDenied', 'The principal lacks the required data action', KEY_REFUSED],
+  [403, '403', 'Public access is disabled. Please configure private endpoint.', ACCESS_REFUSED],
+  [403, '403', 'Access denied due to Virtual Network/Firewall rules.', ACCESS_REFUSED],
   [
     403,
     'Forbidden',
     'Your resource has been temporarily blocked because we detected unusual behavior.',
-    'processing_unavailable',
-    'access_refused',
+    ACCESS_REFUSED,
   ],
-  [
-    404,
-    'DeploymentNotFound',
-    'The API deployment for this resource does not exist.',
-    'processing_unavailable',
-    'model_unknown',
-  ],
-  [404, '404', 'Resource not found', 'processing_unavailable', 'model_unknown'],
-  [408, 'Timeout', 'The operation was timeout.', 'processing_timeout', 'failed'],
-  [
-    429,
-    '429',
-    'Requests have exceeded call rate limit of your current OpenAI S0 pricing tier.',
-    'rate_limit_exceeded',
-    'rate_limited',
-  ],
+  [404, 'DeploymentNotFound', 'The API deployment for this resource does not exist.', MODEL_UNKNOWN],
+  [404, '404', 'Resource not found', MODEL_UNKNOWN],
+  [408, 'Timeout', 'The operation was timeout.', TIMED_OUT],
+  [429, '429', 'Requests have exceeded call rate limit of your current OpenAI S0 pricing tier.', RATE_LIMITED],
   [
     410,
     'ModelDeprecated',
     'The model associated with the deployment is deprecated and no longer available.',
-    'processing_unavailable',
-    'model_unknown',
+    MODEL_UNKNOWN,
   ],
   [
     429,
     'too_many_requests',
     'The system is currently experiencing high demand and cannot process your request.',
-    'rate_limit_exceeded',
-    'rate_limited',
+    RATE_LIMITED,
   ],
-  [429, 'RateLimitReached', 'Your requests have exceeded token rate limit.', 'rate_limit_exceeded', 'rate_limited'],
-  [429, 'too_many_requests', 'Too many requests', 'rate_limit_exceeded', 'rate_limited'],
-  [429, 'insufficient_quota', 'You exceeded your current quota', 'processing_unavailable', 'key_refused'],
-  [500, 'InternalServerError', 'Backend returned unexpected response.', 'processing_failed', 'failed'],
-  [
-    503,
-    'ServiceUnavailable',
-    'The service is temporarily unable to process your request.',
-    'processing_unavailable',
-    'failed',
-  ],
+  [429, 'RateLimitReached', 'Your requests have exceeded token rate limit.', RATE_LIMITED],
+  [429, 'too_many_requests', 'Too many requests', RATE_LIMITED],
+  [429, 'insufficient_quota', 'You exceeded your current quota', KEY_REFUSED],
+  [500, 'InternalServerError', 'Backend returned unexpected response.', FAILED],
+  [503, 'ServiceUnavailable', 'The service is temporarily unable to process your request.', UNAVAILABLE],
 ];
 
 const CLOUDS: readonly (readonly [PlatformName, readonly UpstreamFormatName[], readonly Recorded[]])[] = [
@@ -308,13 +176,13 @@ describe('a refusal of a cloud', () => {
     for (const format of formats) {
       it(`of ${cloud} has its code and its fault in ${format}`, () => {
         for (const refusal of recorded) {
-          const [status, name, message, code, fault] = refusal;
+          const [status, name, message, verdict] = refusal;
           const body = bodyOf(cloud, refusal);
           const header = (asked: string): string =>
             cloud === 'bedrock' && asked === 'x-amzn-errortype' ? `${name}:http://internal.amazon.com/` : '';
           const read = platformOf(cloud).refusal?.(body, header) ?? body;
           const error = FORMATS[format].upstream.parseError(status, read);
-          expect([error.code, error.fault], `${status} ${name} ${message}`).to.deep.equal([code, fault]);
+          expect([error.code, error.fault], `${status} ${name} ${message}`).to.deep.equal(verdict);
           expect(error.vendorMessage).to.equal(message);
         }
       });
