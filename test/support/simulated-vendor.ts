@@ -47,8 +47,56 @@ export async function resultOf(upstream: MediaUpstream, state: JobState): Promis
   return Buffer.from(await new Response(body).arrayBuffer());
 }
 
-/** @param send submits one kind of request with that prompt; each kind is tested */
-export function itReadsRefusals(...send: readonly ((prompt: string) => Promise<unknown>)[]): void {
+type UpstreamSettings = Parameters<typeof testUpstream>[0];
+type Send = (upstream: MediaUpstream, overrides?: Partial<RenderRequest>) => Promise<unknown>;
+
+/** What the rules that adapters follow need to know of a vendor. Rules whose facts are absent do not apply. */
+interface VendorFacts {
+  /** The resolution of an upright video, and the size, the seconds and the cost of its render. */
+  readonly rendered?: readonly [resolution: string, expected: object];
+  /** The requests for which the vendor has no field. */
+  readonly refused: readonly RenderRequest[];
+  /** The adapter's name for a job that the vendor does not know. */
+  readonly missingJob?: string;
+  /** Submits an image, if the vendor renders images too. */
+  readonly sendImage?: Send;
+  /** Another upstream of the vendor, which gets a wrong credential. */
+  readonly other?: () => UpstreamSettings;
+  /** The status of a probe with a wrong credential, if the simulator answers probes. */
+  readonly refusedProbe?: number;
+  /** Whether the vendor stops renders. */
+  readonly isStoppable?: true;
+  /** Whether a request to stop an ended job changes nothing. */
+  readonly keepsEnded?: true;
+}
+
+/** The rules that the adapters of simulated vendors follow. @param video a request of another task each time */
+export function itFollowsTheRules(usedUpstream: () => MediaUpstream, video: VideoOf, vendor: VendorFacts): void {
+  const { rendered, refused, missingJob, sendImage, other, refusedProbe, isStoppable, keepsEnded } = vendor;
+  const sendVideo: Send = (upstream, overrides) => submit(upstream, video(overrides));
+  const senders = [sendVideo, ...(sendImage ? [sendImage] : [])];
+
+  itReadsRefusals(usedUpstream, senders);
+  it('refuses fields that the vendor does not have', () => {
+    for (const request of refused) {
+      expect(() => usedUpstream().prepare(request), JSON.stringify(request)).to.throw(JobRefusedError);
+    }
+  });
+  it('distinguishes a render that moderation stopped from one that failed', async () => {
+    for (const code of ['content_policy_violation', 'processing_failed']) {
+      const jobId = await submit(usedUpstream(), video({ prompt: `[sim:fail=${code}]` }));
+      expect(await endOf(usedUpstream(), jobId)).to.include({ state: 'failed', code });
+    }
+  });
+  if (rendered) itRenders(usedUpstream, video, ...rendered);
+  if (missingJob !== undefined) itReportsAMissingJob(usedUpstream, missingJob);
+  if (other) itLeavesTheRoute(other, senders);
+  if (other && refusedProbe) itCanBeProbed(usedUpstream, other, refusedProbe);
+  if (isStoppable) itStopsARender(usedUpstream, video, missingJob);
+  if (keepsEnded) itKeepsWhatHasEnded(usedUpstream, video);
+}
+
+function itReadsRefusals(usedUpstream: () => MediaUpstream, senders: readonly Send[]): void {
   for (const [directive, outcome] of [
     ['reject=content_policy_violation', { code: 'content_policy_violation' }],
     ['reject=bad_request', { code: 'bad_request' }],
@@ -57,40 +105,32 @@ export function itReadsRefusals(...send: readonly ((prompt: string) => Promise<u
   ] as const) {
     it(`reads why the vendor refuses a submission: ${directive}`, async () => {
       // Each with a prompt of its own, by which the simulator counts.
-      for (const [kind, submitOne] of send.entries()) {
-        expect(await rejectionOf(submitOne(`A prompt of kind ${kind} [sim:${directive}]`))).to.include(outcome);
+      for (const [kind, send] of senders.entries()) {
+        const prompt = `A prompt of kind ${kind} [sim:${directive}]`;
+        expect(await rejectionOf(send(usedUpstream(), { prompt }))).to.include(outcome);
       }
     });
   }
 }
 
-/** @param send submits a video with that prompt. @returns its end */
-export function itReadsFailures(send: (prompt: string) => Promise<JobState>): void {
-  it('distinguishes a render that moderation stopped from one that failed', async () => {
-    for (const code of ['content_policy_violation', 'processing_failed']) {
-      expect(await send(`[sim:fail=${code}]`)).to.include({ state: 'failed', code });
-    }
+function itRenders(usedUpstream: () => MediaUpstream, video: VideoOf, resolution: string, expected: object): void {
+  it('renders the requested video, and reports its cost', async () => {
+    const request = video({ resolution, aspectRatio: '9:16' });
+    expect(await renderVideo(usedUpstream(), request)).to.deep.include(expected);
   });
 }
 
-/** @param requests the requests for which the vendor has no field */
-export function itRefuses(usedUpstream: () => MediaUpstream, requests: readonly RenderRequest[]): void {
-  it('refuses fields that the vendor does not have', () => {
-    for (const request of requests) {
-      expect(() => usedUpstream().prepare(request), JSON.stringify(request)).to.throw(JobRefusedError);
-    }
+function itReportsAMissingJob(usedUpstream: () => MediaUpstream, jobId: string): void {
+  it('reports a missing job as unknown', async () => {
+    expect(await usedUpstream().status(jobId, new AbortController().signal)).to.deep.equal({ state: 'unknown' });
   });
 }
 
-/** @param send submits each kind of request to an upstream */
-export function itLeavesTheRoute(
-  settings: () => Parameters<typeof testUpstream>[0],
-  ...send: readonly ((upstream: MediaUpstream) => Promise<unknown>)[]
-): void {
+function itLeavesTheRoute(other: () => UpstreamSettings, senders: readonly Send[]): void {
   it('excludes the route when the credential is refused', async () => {
-    const upstream = testUpstream({ ...settings(), credential: { apiKey: 'wrong' } });
-    for (const submitTo of send) {
-      expect(await rejectionOf(submitTo(upstream)))
+    const upstream = testUpstream({ ...other(), credential: { apiKey: 'wrong' } });
+    for (const send of senders) {
+      expect(await rejectionOf(send(upstream)))
         .to.be.instanceOf(NotTakenError)
         .with.property('isRouteExcluded', true);
     }
@@ -98,15 +138,18 @@ export function itLeavesTheRoute(
   });
 }
 
-/** @param jobId the adapter's name for a job that the vendor does not know */
-export function itReportsAMissingJob(usedUpstream: () => MediaUpstream, jobId: string): void {
-  it('reports a missing job as unknown', async () => {
-    expect(await usedUpstream().status(jobId, new AbortController().signal)).to.deep.equal({ state: 'unknown' });
+function itCanBeProbed(usedUpstream: () => MediaUpstream, other: () => UpstreamSettings, refused: number): void {
+  it('can be probed with its credential', async () => {
+    const { signal } = new AbortController();
+    const upstream = testUpstream({ ...other(), credential: { apiKey: 'wrong' } });
+    const statuses = [(await upstream.probe(signal)).status, (await usedUpstream().probe(signal)).status];
+    expect(statuses).to.deep.equal([refused, 200]);
+    await upstream.close();
   });
 }
 
 /** @param missing the adapter's name for a job that the vendor does not know */
-export function itStopsARender(usedUpstream: () => MediaUpstream, video: VideoOf, missing: string): void {
+function itStopsARender(usedUpstream: () => MediaUpstream, video: VideoOf, missing = 'nowhere'): void {
   it('stops a render, and does nothing where there is no job', async () => {
     const { signal } = new AbortController();
     const jobId = await submit(usedUpstream(), video({ prompt: '[sim:stuck]' }));
@@ -116,26 +159,13 @@ export function itStopsARender(usedUpstream: () => MediaUpstream, video: VideoOf
   });
 }
 
-export function itKeepsWhatHasEnded(usedUpstream: () => MediaUpstream, video: VideoOf): void {
+function itKeepsWhatHasEnded(usedUpstream: () => MediaUpstream, video: VideoOf): void {
   it('keeps an ended job when it is asked to stop it', async () => {
     const { signal } = new AbortController();
     const jobId = await submit(usedUpstream(), video());
     await endOf(usedUpstream(), jobId);
     await usedUpstream().cancel(jobId, signal);
     expect(await usedUpstream().status(jobId, signal)).to.include({ state: 'succeeded' });
-  });
-}
-
-/** @param expected the size, the seconds and the cost of an upright video of the resolution */
-export function itRenders(
-  usedUpstream: () => MediaUpstream,
-  video: VideoOf,
-  resolution: string,
-  expected: object,
-): void {
-  it('renders the requested video, and reports its cost', async () => {
-    const request = video({ resolution, aspectRatio: '9:16' });
-    expect(await renderVideo(usedUpstream(), request)).to.deep.include(expected);
   });
 }
 

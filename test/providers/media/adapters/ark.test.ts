@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { ark } from '../../../../providers/media/adapters/ark.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import {
-  endOf,
   filesIn,
   imageRequest,
   submit,
@@ -12,16 +11,7 @@ import {
   LINKS,
 } from '../../../support/media.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
-import {
-  itKeepsWhatHasEnded,
-  itListsTasks,
-  itReadsFailures,
-  itReadsRefusals,
-  itRefuses,
-  itRenders,
-  itReportsAMissingJob,
-  useSimulatedVendor,
-} from '../../../support/simulated-vendor.ts';
+import { itFollowsTheRules, itListsTasks, useSimulatedVendor } from '../../../support/simulated-vendor.ts';
 
 describe('Ark', () => {
   let upstream: MediaUpstream;
@@ -36,12 +26,6 @@ describe('Ark', () => {
     videoRequest({ durationSeconds: 5, ...overrides });
   const image = (overrides: Parameters<typeof imageRequest>[0] = {}) =>
     imageRequest({ width: 2048, height: 2048, ...overrides });
-
-  itRenders(() => upstream, video, '1080p', {
-    codedSize: [1080, 1920],
-    durationSeconds: 5,
-    cost: { amount: '50638', unit: 'tokens' },
-  });
 
   it('returns an image with its file', async () => {
     const request = image({ prompt: 'A lighthouse [sim:files=1]' });
@@ -85,11 +69,6 @@ describe('Ark', () => {
 
   itListsTasks(() => upstream, video, { model: 'seedance-listed', count: 1 });
 
-  itReadsRefusals(
-    (prompt) => submit(upstream, video({ prompt })),
-    (prompt) => submit(upstream, image({ prompt })),
-  );
-
   it('has an empty answer read as no verdict, and a failed image as failed', async () => {
     const failed = { data: [{ error: { code: 'InternalServiceError', message: 'x' } }] };
     for (const [request, body, expected] of [
@@ -101,15 +80,15 @@ describe('Ark', () => {
     }
   });
 
-  itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));
-  itRefuses(
-    () => upstream,
-    [
+  itFollowsTheRules(() => upstream, video, {
+    rendered: ['1080p', { codedSize: [1080, 1920], durationSeconds: 5, cost: { amount: '50638', unit: 'tokens' } }],
+    refused: [
       video({ images: LINKS.slice(0, 2) }),
       video({ images: LINKS, imagesAs: 'first_and_last_frame' }),
       image({ background: 'transparent' }),
     ],
-  );
-  itKeepsWhatHasEnded(() => upstream, video);
-  itReportsAMissingJob(() => upstream, 'cgt-nowhere');
+    missingJob: 'cgt-nowhere',
+    sendImage: (other, overrides) => submit(other, image(overrides)),
+    keepsEnded: true,
+  });
 });

@@ -2,17 +2,9 @@ import { expect } from 'chai';
 import { bfl } from '../../../../providers/media/adapters/bfl.ts';
 import { ProviderUnreachableError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { endOf, LINKS, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { LINKS, submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
-import {
-  itLeavesTheRoute,
-  itReadsFailures,
-  itReadsRefusals,
-  itRefuses,
-  itRenders,
-  itReportsAMissingJob,
-  useSimulatedVendor,
-} from '../../../support/simulated-vendor.ts';
+import { itFollowsTheRules, useSimulatedVendor } from '../../../support/simulated-vendor.ts';
 
 const signal = new AbortController().signal;
 const VIDEO = 'https://example.com/1.mp4';
@@ -70,16 +62,9 @@ describe('Black Forest Labs', () => {
     await Promise.all([vendor.close(), proxy.close()]);
   });
 
-  itReadsRefusals((prompt) => submit(upstream, video({ prompt })));
-  itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));
-  itRenders(() => upstream, video, '1080p', {
-    codedSize: [1080, 1920],
-    durationSeconds: 5,
-    cost: { amount: '145', unit: 'credits' },
-  });
-  itRefuses(
-    () => upstream,
-    [
+  itFollowsTheRules(() => upstream, video, {
+    rendered: ['1080p', { codedSize: [1080, 1920], durationSeconds: 5, cost: { amount: '145', unit: 'credits' } }],
+    refused: [
       video({ images: LINKS.slice(0, 2) }),
       video({ images: LINKS.slice(0, 1), imagesAs: 'references' }),
       video({ images: LINKS.slice(0, 1), referenceVideos: [VIDEO] }),
@@ -88,16 +73,8 @@ describe('Black Forest Labs', () => {
       video({ durationSeconds: 4 }),
       video({ resolution: '4k' }),
     ],
-  );
-  itLeavesTheRoute(
-    () => ({ adapter: bfl, baseUrl }),
-    (other) => submit(other, video()),
-  );
-  itReportsAMissingJob(() => upstream, 'v1/get_result?id=nowhere');
-
-  it('can be probed with its credential', async () => {
-    const other = testUpstream({ adapter: bfl, baseUrl, credential: { apiKey: 'wrong' } });
-    expect([(await other.probe(signal)).status, (await upstream.probe(signal)).status]).to.deep.equal([403, 200]);
-    await other.close();
+    missingJob: 'v1/get_result?id=nowhere',
+    other: () => ({ adapter: bfl, baseUrl }),
+    refusedProbe: 403,
   });
 });

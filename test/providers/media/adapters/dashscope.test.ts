@@ -1,20 +1,9 @@
 import { expect } from 'chai';
 import { dashscope } from '../../../../providers/media/adapters/dashscope.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { endOf, LINKS, submit, testUpstream, videoRequest } from '../../../support/media.ts';
-import {
-  itKeepsWhatHasEnded,
-  itLeavesTheRoute,
-  itListsTasks,
-  itReadsFailures,
-  itReadsRefusals,
-  itRefuses,
-  itRenders,
-  itReportsAMissingJob,
-  useSimulatedVendor,
-} from '../../../support/simulated-vendor.ts';
+import { LINKS, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { itFollowsTheRules, itListsTasks, useSimulatedVendor } from '../../../support/simulated-vendor.ts';
 
-const signal = new AbortController().signal;
 const VIDEO = 'https://example.com/1.mp4';
 
 describe('Alibaba Model Studio', () => {
@@ -64,33 +53,18 @@ describe('Alibaba Model Studio', () => {
 
   itListsTasks(() => upstream, video, { model: 'happyhorse-1.1-t2v', count: 105 });
 
-  itReadsRefusals((prompt) => submit(upstream, video({ prompt })));
-  itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));
-  itRenders(() => upstream, video, '1080p', {
-    codedSize: [1080, 1920],
-    durationSeconds: 5,
-    cost: { amount: '5', unit: 'seconds' },
-  });
-  itRefuses(
-    () => upstream,
-    [
+  itFollowsTheRules(() => upstream, video, {
+    rendered: ['1080p', { codedSize: [1080, 1920], durationSeconds: 5, cost: { amount: '5', unit: 'seconds' } }],
+    refused: [
       video({ images: LINKS.slice(0, 2) }),
       video({ images: LINKS, imagesAs: 'first_and_last_frame' }),
       video({ referenceAudios: ['https://example.com/1.mp3'] }),
       video({ durationSeconds: 16 }),
       video({ resolution: '4k' }),
     ],
-  );
-  itLeavesTheRoute(
-    () => ({ adapter: dashscope, baseUrl }),
-    (other) => submit(other, video()),
-  );
-  itKeepsWhatHasEnded(() => upstream, video);
-  itReportsAMissingJob(() => upstream, 'nowhere');
-
-  it('can be probed with its credential', async () => {
-    const other = testUpstream({ adapter: dashscope, baseUrl, credential: { apiKey: 'of-another-region' } });
-    expect([(await other.probe(signal)).status, (await upstream.probe(signal)).status]).to.deep.equal([401, 200]);
-    await other.close();
+    missingJob: 'nowhere',
+    other: () => ({ adapter: dashscope, baseUrl }),
+    refusedProbe: 401,
+    keepsEnded: true,
   });
 });

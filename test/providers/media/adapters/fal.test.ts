@@ -20,11 +20,7 @@ import { serveLocally } from '../../../../lab/stack/local-server.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 import {
   announcementFrom,
-  itLeavesTheRoute,
-  itReadsRefusals,
-  itRefuses,
-  itReportsAMissingJob,
-  itStopsARender,
+  itFollowsTheRules,
   resultOf,
   useSimulatedVendor,
 } from '../../../support/simulated-vendor.ts';
@@ -186,8 +182,6 @@ describe('fal’s queue', () => {
     await server.close();
   });
 
-  itReadsRefusals((prompt) => submit(upstream, video({ prompt })));
-
   for (const code of ['content_policy_violation', 'bad_request', 'processing_failed']) {
     it(`fails as ${code}, although it has completed`, async () => {
       expect(await endOf(upstream, await submit(upstream, video({ prompt: `[sim:fail=${code}]` })))).to.include({
@@ -252,20 +246,16 @@ describe('fal’s queue', () => {
     }
   });
 
-  itRefuses(
-    () => upstream,
-    [
+  itFollowsTheRules(() => upstream, video, {
+    refused: [
       video({ images: LINKS }),
       video({ referenceVideos: LINKS }),
       video({ referenceAudios: LINKS }),
       // No ratio expresses this shape.
       imageRequest({ width: 1024, height: 640, fields: { size: null, aspect_ratio: { to: 'aspect_ratio' } } }),
     ],
-  );
-  itLeavesTheRoute(
-    () => ({ adapter: fal, baseUrl }),
-    (other) => submit(other, video()),
-  );
-  itStopsARender(() => upstream, video, 'fal-ai/veo3.1|nowhere');
-  itReportsAMissingJob(() => upstream, 'fal-ai/veo3.1|nowhere');
+    missingJob: 'fal-ai/veo3.1|nowhere',
+    other: () => ({ adapter: fal, baseUrl }),
+    isStoppable: true,
+  });
 });

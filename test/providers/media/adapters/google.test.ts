@@ -7,11 +7,10 @@ import { expect } from 'chai';
 import type { RenderRequest } from '../../../../providers/media/adapter.ts';
 import { google } from '../../../../providers/media/adapters/google.ts';
 import { addressMac, InvalidCallbackError } from '../../../../providers/media/callbacks.ts';
-import { JobRefusedError, NotTakenError } from '../../../../providers/media/outcomes.ts';
+import { JobRefusedError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { pngFile } from '../../../support/media-files.ts';
 import {
-  endOf,
   filesIn,
   imageRequest,
   sizeOf,
@@ -24,19 +23,8 @@ import {
 } from '../../../support/media.ts';
 import { readMp4 } from '../../../support/mp4.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
-import {
-  announcementFrom,
-  itKeepsWhatHasEnded,
-  itReadsFailures,
-  itReadsRefusals,
-  itRefuses,
-  itRenders,
-  itReportsAMissingJob,
-  itStopsARender,
-  useSimulatedVendor,
-} from '../../../support/simulated-vendor.ts';
+import { announcementFrom, itFollowsTheRules, useSimulatedVendor } from '../../../support/simulated-vendor.ts';
 
-const signal = new AbortController().signal;
 const SECRET = 'the-secret-of-the-operator';
 const OMNI = 'gemini-omni-1.1-flash';
 const GEMINI = 'gemini-3-pro-image';
@@ -135,21 +123,6 @@ describe('Google', () => {
     expect(await sizesOf(larger.files)).to.deep.equal([[2048, 2048]]);
   });
 
-  itReadsRefusals(
-    (prompt) => submit(upstream, video({ prompt })),
-    (prompt) => filesIn(upstream, image({ prompt })),
-  );
-
-  it('has a wrong key attributed to the operator, although the vendor calls it a bad request', async () => {
-    const other = testUpstream({ adapter: google, baseUrl, credential: { apiKey: 'wrong' } });
-    const error = await rejectionOf(submit(other, video()));
-    expect(error).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);
-    expect([(await other.probe(signal)).status, (await upstream.probe(signal)).status]).to.deep.equal([400, 200]);
-    await other.close();
-  });
-
-  itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));
-
   it('announces the end with a token of its published keys, and names the interaction', async () => {
     const { headers, rawBody, jobId, query } = await announcement();
     const read = (changes: object) => upstream.readCallback({ headers, rawBody, ...changes }, 'task_1', query);
@@ -212,25 +185,26 @@ describe('Google', () => {
     expect(await imageFrom(answer)).to.deep.equal({ files: [] });
   });
 
-  // The file is at another origin.
-  itRenders(() => upstream, video, '1080p', {
-    codedSize: [1080, 1920],
-    durationSeconds: 8,
-    cost: { amount: '46336', unit: 'output_tokens' },
-  });
-  itStopsARender(() => upstream, video, 'v1_nowhere');
-  itKeepsWhatHasEnded(() => upstream, video);
-  itRefuses(
-    () => upstream,
-    [
+  itFollowsTheRules(() => upstream, video, {
+    // The file is at another origin.
+    rendered: [
+      '1080p',
+      { codedSize: [1080, 1920], durationSeconds: 8, cost: { amount: '46336', unit: 'output_tokens' } },
+    ],
+    refused: [
       video({ images: LINKS.slice(0, 2) }),
       video({ images: LINKS, imagesAs: 'first_and_last_frame' }),
       video({ referenceAudios: ['https://example.com/1.mp3'] }),
       image({ background: 'transparent' }),
       image({ width: 3072, height: 1024 }),
     ],
-  );
-  itReportsAMissingJob(() => upstream, 'v1_nowhere');
+    missingJob: 'v1_nowhere',
+    sendImage: (other, overrides) => filesIn(other, image(overrides)),
+    other: () => ({ adapter: google, baseUrl }),
+    refusedProbe: 400,
+    isStoppable: true,
+    keepsEnded: true,
+  });
 });
 
 const partOf = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');

@@ -6,14 +6,11 @@ import { endOf, imageRequest, submit, testUpstream, videoRequest, LINKS } from '
 import { rejectionOf } from '../../../support/rejection.ts';
 import {
   announcementFrom,
-  itReadsFailures,
-  itRefuses,
-  itRenders,
+  itFollowsTheRules,
   itTakesEachIdOnce,
   useSimulatedVendor,
 } from '../../../support/simulated-vendor.ts';
 
-const signal = new AbortController().signal;
 const SECRET = `whsec_${Buffer.from('a secret of the account').toString('base64')}`;
 
 describe('Kling’s standard API', () => {
@@ -31,20 +28,6 @@ describe('Kling’s standard API', () => {
 
   const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
     videoRequest({ model: 'kling-2.6', durationSeconds: 5, ...overrides });
-
-  it('accepts a key, and answers a probe with it alone', async () => {
-    for (const [apiKey, isTaken] of [
-      ['secret', true],
-      ['wrong', false],
-    ] as const) {
-      const other = testUpstream({ adapter, baseUrl, credential: { apiKey } });
-      expect((await other.probe(signal)).status).to.equal(isTaken ? 200 : 401);
-      const outcome = await submit(other, video()).catch((error: unknown) => error);
-      if (isTaken) expect(outcome).to.be.a('string');
-      else expect(outcome).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);
-      await other.close();
-    }
-  });
 
   it('renders images at the older address, which reports their status', async () => {
     const request = imageRequest({ width: 1024, height: 1024 });
@@ -128,8 +111,6 @@ describe('Kling’s standard API', () => {
     expect(error).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);
   });
 
-  itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));
-
   it('announces the end of a task, signed with the account’s secret', async () => {
     const request = video();
     const callback = await announcementFrom(upstream, (callbackUrl) => ({ ...request, callbackUrl }));
@@ -141,11 +122,6 @@ describe('Kling’s standard API', () => {
     await rejectionOf(read(`${body} `));
   });
 
-  itRenders(() => upstream, video, '1080p', {
-    codedSize: [1080, 1920],
-    durationSeconds: 5,
-    cost: { amount: '1.5', unit: 'units' },
-  });
   it('renders 30 seconds of Kling 4.0 in 2k from five reference videos, which older models refuse', async () => {
     const references = { imagesAs: 'references', referenceVideos: [...LINKS, ...LINKS].slice(0, 5) } as const;
     const request = video({
@@ -160,9 +136,9 @@ describe('Kling’s standard API', () => {
     expect(await rejectionOf(older)).to.have.property('code', 'bad_request');
   });
 
-  itRefuses(
-    () => upstream,
-    [
+  itFollowsTheRules(() => upstream, video, {
+    rendered: ['1080p', { codedSize: [1080, 1920], durationSeconds: 5, cost: { amount: '1.5', unit: 'units' } }],
+    refused: [
       video({ images: LINKS.slice(0, 2) }),
       video({ images: LINKS, imagesAs: 'first_and_last_frame' }),
       video({ referenceVideos: LINKS }),
@@ -171,5 +147,8 @@ describe('Kling’s standard API', () => {
       video({ referenceAudios: LINKS }),
       video({ resolution: '480p' }),
     ],
-  );
+    missingJob: 'tasks|nowhere',
+    other: () => ({ adapter, baseUrl }),
+    refusedProbe: 401,
+  });
 });

@@ -14,12 +14,8 @@ import {
 } from '../../../support/media.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 import {
-  itReadsFailures,
+  itFollowsTheRules,
   itTakesEachIdOnce,
-  itReadsRefusals,
-  itRefuses,
-  itRenders,
-  itReportsAMissingJob,
   resultOf,
   useSimulatedVendor,
 } from '../../../support/simulated-vendor.ts';
@@ -109,23 +105,15 @@ describe('Kling’s API', () => {
 
   itTakesEachIdOnce(() => upstream, video);
 
-  itReadsRefusals((prompt) => submit(upstream, video({ prompt })));
-
   it('refuses by its code under HTTP 200 as well', async () => {
     const answer = { code: 1301, message: 'sensitive' };
     const error = await usingVendor(kling, answer, (other) => rejectionOf(submit(other, video())));
     expect(error).to.be.instanceOf(JobRefusedError).with.property('code', 'content_policy_violation');
   });
 
-  itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));
-  itRenders(() => upstream, video, '1080p', {
-    codedSize: [1080, 1920],
-    durationSeconds: 5,
-    cost: { amount: '3.5', unit: 'units' },
-  });
-  itRefuses(
-    () => upstream,
-    [
+  itFollowsTheRules(() => upstream, video, {
+    rendered: ['1080p', { codedSize: [1080, 1920], durationSeconds: 5, cost: { amount: '3.5', unit: 'units' } }],
+    refused: [
       video({ images: LINKS.slice(0, 2) }),
       video({ images: LINKS, imagesAs: 'first_and_last_frame' }),
       video({ referenceVideos: LINKS }),
@@ -137,6 +125,7 @@ describe('Kling’s API', () => {
       imageRequest({ width: 1536, height: 512 }),
       imageRequest({ width: 1024, height: 1024, background: 'transparent' }),
     ],
-  );
-  itReportsAMissingJob(() => upstream, 'text2video|nowhere');
+    missingJob: 'text2video|nowhere',
+    other: () => ({ adapter: kling, baseUrl }),
+  });
 });

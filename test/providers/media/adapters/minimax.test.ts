@@ -2,19 +2,9 @@ import { expect } from 'chai';
 import { minimax } from '../../../../providers/media/adapters/minimax.ts';
 import { OutcomeUnknownError, ProviderUnreachableError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { endOf, submit, testUpstream, usingVendor, videoRequest, LINKS } from '../../../support/media.ts';
+import { submit, testUpstream, usingVendor, videoRequest, LINKS } from '../../../support/media.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
-import {
-  itKeepsWhatHasEnded,
-  itLeavesTheRoute,
-  itListsTasks,
-  itReadsFailures,
-  itReadsRefusals,
-  itRefuses,
-  itRenders,
-  itReportsAMissingJob,
-  useSimulatedVendor,
-} from '../../../support/simulated-vendor.ts';
+import { itFollowsTheRules, itListsTasks, useSimulatedVendor } from '../../../support/simulated-vendor.ts';
 
 const signal = new AbortController().signal;
 
@@ -95,8 +85,6 @@ describe('MiniMax', () => {
     });
   }
 
-  itReadsRefusals((prompt) => submit(upstream, video({ prompt })));
-
   for (const [code, outcome] of [
     [1002, { isRouteExcluded: false }],
     [1004, { isRouteExcluded: true }],
@@ -117,30 +105,16 @@ describe('MiniMax', () => {
     }
   });
 
-  it('can be probed with its credential', async () => {
-    const other = testUpstream({ adapter: minimax, baseUrl, credential: { apiKey: 'wrong' } });
-    expect([(await other.probe(signal)).status, (await upstream.probe(signal)).status]).to.deep.equal([401, 200]);
-    await other.close();
-  });
-
-  itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));
-  itRenders(() => upstream, video, '1440p', {
-    codedSize: [1440, 2560],
-    durationSeconds: 5,
-    cost: { amount: '5', unit: 'seconds' },
-  });
-  itRefuses(
-    () => upstream,
-    [
+  itFollowsTheRules(() => upstream, video, {
+    rendered: ['1440p', { codedSize: [1440, 2560], durationSeconds: 5, cost: { amount: '5', unit: 'seconds' } }],
+    refused: [
       video({ resolution: '1080p' }),
       video({ images: LINKS.slice(0, 2) }),
       video({ images: LINKS, imagesAs: 'first_and_last_frame' }),
     ],
-  );
-  itLeavesTheRoute(
-    () => ({ adapter: minimax, baseUrl }),
-    (other) => submit(other, video()),
-  );
-  itKeepsWhatHasEnded(() => upstream, video);
-  itReportsAMissingJob(() => upstream, 'nowhere');
+    missingJob: 'nowhere',
+    other: () => ({ adapter: minimax, baseUrl }),
+    refusedProbe: 401,
+    keepsEnded: true,
+  });
 });

@@ -1,18 +1,11 @@
 import { expect } from 'chai';
 import OpenAI, { APIError, toFile } from 'openai';
 import { openaiVideos } from '../../../../providers/media/adapters/openai-videos.ts';
-import { NotTakenError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { findJobs, submit, testUpstream, usingVendor, videoRequest, LINKS } from '../../../support/media.ts';
 import { readMp4 } from '../../../support/mp4.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
-import {
-  itRefuses,
-  itRenders,
-  itReportsAMissingJob,
-  itStopsARender,
-  useSimulatedVendor,
-} from '../../../support/simulated-vendor.ts';
+import { itFollowsTheRules, useSimulatedVendor } from '../../../support/simulated-vendor.ts';
 
 const signal = new AbortController().signal;
 
@@ -135,20 +128,16 @@ describe('the wire format of OpenAI’s videos', () => {
     }
   });
 
-  it('hides from the client that the operator’s account has no balance', async () => {
-    const error = await rejectionOf(submit(upstream, videoRequest({ prompt: '[sim:broke]' })));
-    expect(error).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);
-  });
-
-  itRenders(() => upstream, videoRequest, '1080p', { codedSize: [1080, 1920], durationSeconds: 2 });
-  itRefuses(
-    () => upstream,
-    [
+  itFollowsTheRules(() => upstream, videoRequest, {
+    rendered: ['1080p', { codedSize: [1080, 1920], durationSeconds: 2 }],
+    refused: [
       videoRequest({ images: LINKS.slice(0, 2) }),
       videoRequest({ referenceVideos: LINKS }),
       videoRequest({ referenceAudios: LINKS }),
     ],
-  );
-  itStopsARender(() => upstream, videoRequest, 'video_nowhere');
-  itReportsAMissingJob(() => upstream, 'video_nowhere');
+    missingJob: 'video_nowhere',
+    other: () => ({ adapter: openaiVideos, baseUrl }),
+    refusedProbe: 401,
+    isStoppable: true,
+  });
 });

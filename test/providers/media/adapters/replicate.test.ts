@@ -17,16 +17,7 @@ import {
   LINKS,
 } from '../../../support/media.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
-import {
-  announcementFrom,
-  itLeavesTheRoute,
-  itReadsRefusals,
-  itRefuses,
-  itRenders,
-  itReportsAMissingJob,
-  itStopsARender,
-  useSimulatedVendor,
-} from '../../../support/simulated-vendor.ts';
+import { announcementFrom, itFollowsTheRules, useSimulatedVendor } from '../../../support/simulated-vendor.ts';
 
 const signal = new AbortController().signal;
 const CREDENTIAL = { apiKey: 'r8_of-the-operator' };
@@ -208,13 +199,6 @@ describe('Replicate’s predictions', () => {
     });
   });
 
-  itReadsRefusals((prompt) => submit(upstream, video({ prompt })));
-
-  itLeavesTheRoute(
-    () => ({ adapter: replicate, baseUrl }),
-    (other) => submit(other, video()),
-  );
-
   it('exclude the route when a model or version does not exist', async () => {
     for (const request of [video({ model: 'google/nothing' }), imageRequest({ model: 'stability-ai/sdxl:nothing' })]) {
       expect(await rejectionOf(submit(upstream, request)))
@@ -291,15 +275,12 @@ describe('Replicate’s predictions', () => {
     }
   });
 
-  itRenders(() => upstream, video, '1080p', {
-    codedSize: [1080, 1920],
-    durationSeconds: 4,
-    cost: { amount: '4.25', unit: 'seconds' },
+  itFollowsTheRules(() => upstream, video, {
+    rendered: ['1080p', { codedSize: [1080, 1920], durationSeconds: 4, cost: { amount: '4.25', unit: 'seconds' } }],
+    refused: [video({ images: LINKS }), video({ referenceVideos: LINKS }), video({ referenceAudios: LINKS })],
+    missingJob: 'nowhere',
+    other: () => ({ adapter: replicate, baseUrl }),
+    refusedProbe: 401,
+    isStoppable: true,
   });
-  itRefuses(
-    () => upstream,
-    [video({ images: LINKS }), video({ referenceVideos: LINKS }), video({ referenceAudios: LINKS })],
-  );
-  itStopsARender(() => upstream, video, 'nowhere');
-  itReportsAMissingJob(() => upstream, 'nowhere');
 });

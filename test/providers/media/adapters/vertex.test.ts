@@ -8,26 +8,8 @@ import { startVertexMedia } from '../../../../lab/stack/clouds/vertex-media.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 import { useStarted } from '../../../support/started.ts';
 import { pngFile } from '../../../support/media-files.ts';
-import {
-  endOf,
-  filesIn,
-  imageRequest,
-  LINKS,
-  sizesOf,
-  submit,
-  testUpstream,
-  videoRequest,
-} from '../../../support/media.ts';
-import {
-  itLeavesTheRoute,
-  itReadsFailures,
-  itReadsRefusals,
-  itRefuses,
-  itRenders,
-  itReportsAMissingJob,
-  renderVideo,
-  useSimulatedVendor,
-} from '../../../support/simulated-vendor.ts';
+import { filesIn, imageRequest, LINKS, sizesOf, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { itFollowsTheRules, renderVideo, useSimulatedVendor } from '../../../support/simulated-vendor.ts';
 
 describe('Vertex AI', () => {
   let baseUrl: string;
@@ -68,16 +50,10 @@ describe('Vertex AI', () => {
     expect(await sizesOf(accepted.files)).to.deep.equal([[2816, 1536]]);
   });
 
-  itReadsRefusals(
-    (prompt) => submit(upstream, video({ prompt })),
-    (prompt) => filesIn(upstream, image({ prompt })),
-  );
-  itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));
-  // The file is in Cloud Storage, which takes the same token.
-  itRenders(() => upstream, video, '1080p', { codedSize: [1080, 1920], durationSeconds: 8 });
-  itRefuses(
-    () => upstream,
-    [
+  itFollowsTheRules(() => upstream, video, {
+    // The file is in Cloud Storage, which takes the same token.
+    rendered: ['1080p', { codedSize: [1080, 1920], durationSeconds: 8 }],
+    refused: [
       video({ images: LINKS.slice(0, 2) }),
       video({ referenceVideos: ['https://example.com/1.mp4'] }),
       video({ referenceAudios: ['https://example.com/1.mp3'] }),
@@ -85,12 +61,11 @@ describe('Vertex AI', () => {
       image({ background: 'transparent' }),
       image({ width: 3840, height: 2160 }),
     ],
-  );
-  itLeavesTheRoute(
-    () => ({ adapter: vertex, baseUrl }),
-    (other) => submit(other, video()),
-    (other) => filesIn(other, image()),
-  );
+    missingJob: 'projects/p/locations/l/publishers/google/models/veo-3.1-generate-001/operations/nowhere',
+    sendImage: (other, overrides) => filesIn(other, image(overrides)),
+    other: () => ({ adapter: vertex, baseUrl }),
+  });
+
   describe('with tokens of a service account', () => {
     const cloud = useStarted(() => startVertexMedia(() => ({ url: baseUrl, key: 'vertex-token' })));
 
@@ -112,10 +87,6 @@ describe('Vertex AI', () => {
       }
     });
   });
-  itReportsAMissingJob(
-    () => upstream,
-    'projects/p/locations/l/publishers/google/models/veo-3.1-generate-001/operations/nowhere',
-  );
 });
 
 /** The request with its images, as if they had been fetched. */
