@@ -1,6 +1,7 @@
 /** The text endpoints in this process, over real sockets, with a real database and the simulator as upstream. */
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
+import { expect } from 'chai';
 import type { TextBilling, TextCharge, TextOutcome } from '../../db/text-money/billing.ts';
 import { createTextApp } from '../../api/app.ts';
 import type { AppSettings } from '../../api/services.ts';
@@ -302,6 +303,31 @@ async function seenBy(simulatorUrl: string, limit: number): Promise<readonly See
   // The simulator's own shape.
   const { data } = (await response.json()) as { data: readonly SeenRequest[] };
   return data;
+}
+
+/** The newest row of `text_requests`, once every request so far is recorded. */
+export async function lastRow(text: TestText) {
+  await text.idle();
+  return text.database('text_requests').orderBy('id', 'desc').first();
+}
+
+/** @param refused bodies, and a part of the message with which the address refuses them */
+export function itRefusesRequests(
+  text: TestText,
+  path: string,
+  refused: readonly (readonly [body: object, message: string])[],
+): void {
+  for (const [body, message] of refused) {
+    it(`refuses requests with: ${message}`, async () => {
+      const before = text.charges.length;
+      const response = await text.post(path, body);
+      const { error } = Object(await response.json());
+      expect([response.status, error.type, error.code]).to.deep.equal([400, 'svc_error', 'bad_request']);
+      expect(error.message).to.contain(message);
+      expect(error.message).to.match(/\(request id: req_\w+\)$/);
+      expect(text.charges).to.have.length(before);
+    });
+  }
 }
 
 export { eventually } from './eventually.ts';

@@ -3,8 +3,8 @@ import { GoogleGenAI } from '@google/genai';
 import { expect } from 'chai';
 import OpenAI from 'openai';
 import { useScriptedUpstream } from '../../support/scripted-upstream.ts';
-import { CATALOGUE } from '../../support/catalogue.ts';
-import { type TestText, useTestText } from '../../support/text.ts';
+import { soldTextModel } from '../../support/catalogue.ts';
+import { lastRow, useTestText } from '../../support/text.ts';
 import type { TextModel, TextRoute } from '../../../catalogue/types.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { arrayOf, objectOf, stringOf } from '../../../text/upstream-errors.ts';
@@ -19,20 +19,9 @@ const CHARGE = 7n * 2_500_000n + 3n * 10_000_000n + 6n * 64_000_000n;
 const SPOKEN = { modalities: ['text', 'audio'], audio: { voice: 'alloy', format: 'pcm16' } };
 const MESSAGES = [{ role: 'user', content: PROMPT }];
 
-function soldModel(id: string): TextModel {
-  const model = CATALOGUE.textModels.get(id);
-  if (model === undefined) throw new Error(`no model ${id}`);
-  return model;
-}
-
 function modelOver(id: string, route: Partial<TextRoute>): TextModel {
-  const model = soldModel(MODEL);
+  const model = soldTextModel(MODEL);
   return { ...model, id, routes: [{ ...model.routes[0], model: id, ...route }] };
-}
-
-async function lastRow(text: TestText) {
-  await text.idle();
-  return text.database('text_requests').orderBy('id', 'desc').first();
 }
 
 function eventsIn(body: string): readonly JsonObject[] {
@@ -76,7 +65,7 @@ describe('an answer with audio', () => {
     models: [
       modelOver('audio-native', { format: 'generate-content' }),
       modelOver('audio-renamed', { model: 'another-name' }),
-      { ...modelOver('audio-text', {}), routes: [{ ...soldModel(MODEL).routes[0], outputModalities: ['text'] }] },
+      { ...modelOver('audio-text', {}), routes: [{ ...soldTextModel(MODEL).routes[0], outputModalities: ['text'] }] },
     ],
   }));
 

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import OpenAI from 'openai';
 import { BODIES, EMBEDDINGS } from '../../../domain/policy.ts';
 import { useScriptedUpstream } from '../../support/scripted-upstream.ts';
-import { textModel, type TestText, useTestText } from '../../support/text.ts';
+import { itRefusesRequests, lastRow, textModel, useTestText } from '../../support/text.ts';
 
 const MODEL = 'textm-embed';
 /** How long an upstream of the tests may be silent before its first vector. */
@@ -23,11 +23,6 @@ async function embeddedIn(response: Response): Promise<Embedded> {
   expect(response.status, body).to.equal(200);
   expect(response.headers.get('content-type')).to.equal('application/json; charset=utf-8');
   return JSON.parse(body);
-}
-
-async function lastRow(text: TestText) {
-  await text.idle();
-  return text.database('text_requests').orderBy('id', 'desc').first();
 }
 
 describe('POST /v1/embeddings', () => {
@@ -90,7 +85,8 @@ describe('POST /v1/embeddings', () => {
   });
 
   const tooMany = Array(EMBEDDINGS.maxInputs + 1).fill('a');
-  for (const [body, message] of [
+  // contract 4.8.5:1 4.8.5:2 4.8.5:3 4.8.5:4 4.8.5:5 8.2:3
+  itRefusesRequests(text, '/v1/embeddings', [
     [{ input: 'a' }, '"model" is required'],
     [{ model: MODEL }, '"input" is required'],
     [{ model: MODEL, input: '' }, '"input" must not be empty'],
@@ -108,18 +104,7 @@ describe('POST /v1/embeddings', () => {
     [{ model: MODEL, input: 'a', encoding_format: 'int8' }, '"encoding_format" must be one of: [float base64]'],
     [{ model: MODEL, input: 'a', dimensions: 0 }, '"dimensions" must be between 1 and 65536'],
     [{ model: MODEL, input: 'a', stream: true }, 'unknown field: stream'],
-  ] as const) {
-    it(`refuses requests with: ${message}`, async () => {
-      // contract 4.8.5:1 4.8.5:2 4.8.5:3 4.8.5:4 4.8.5:5 8.2:3
-      const before = text.charges.length;
-      const response = await text.post('/v1/embeddings', body);
-      const { error } = Object(await response.json());
-      expect([response.status, error.type, error.code]).to.deep.equal([400, 'svc_error', 'bad_request']);
-      expect(error.message).to.contain(message);
-      expect(error.message).to.match(/\(request id: req_\w+\)$/);
-      expect(text.charges).to.have.length(before);
-    });
-  }
+  ]);
 
   it('names the endpoint or list to use when the model and the endpoint do not match', async () => {
     // contract 4.8.5:2 4.8.5:12

@@ -2,7 +2,7 @@
 import { GoogleGenAI } from '@google/genai';
 import { expect } from 'chai';
 import { EMBEDDINGS } from '../../../domain/policy.ts';
-import { textModel, useTestText } from '../../support/text.ts';
+import { lastRow, textModel, useTestText } from '../../support/text.ts';
 
 const MODEL = 'textm-renamed';
 const CHAT = 'textc-full';
@@ -46,9 +46,12 @@ describe('embeddings in the native format', () => {
   it('are charged by the input tokens', async () => {
     // contract 4.8.5:13
     await post('batchEmbedContents', { requests: [{ content: contentOf('One [sim:prompt=11]') }] });
-    await text.idle();
-    const row: unknown = await text.database('text_requests').orderBy('id', 'desc').first();
-    expect(row).to.include({ format: 'embeddings', outcome: 'succeeded', input_tokens: '11', output_tokens: '0' });
+    expect(await lastRow(text)).to.include({
+      format: 'embeddings',
+      outcome: 'succeeded',
+      input_tokens: '11',
+      output_tokens: '0',
+    });
     const [sent] = await text.seen(1);
     expect(sent?.body).to.deep.equal({ model: 'secret-name', input: ['One [sim:prompt=11]'] });
   });

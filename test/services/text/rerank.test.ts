@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { BODIES, RERANK } from '../../../domain/policy.ts';
 import { completeRates } from '../../../domain/pricing.ts';
 import { useScriptedUpstream } from '../../support/scripted-upstream.ts';
-import { textModel, type TestText, useTestText } from '../../support/text.ts';
+import { itRefusesRequests, lastRow, textModel, useTestText } from '../../support/text.ts';
 
 const BY_SEARCH = 'textm-rerank';
 const BY_TOKEN = 'textm-rerank-mini';
@@ -25,11 +25,6 @@ async function rankedIn(response: Response): Promise<Ranked> {
   const body = await response.text();
   expect(response.status, body).to.equal(200);
   return JSON.parse(body);
-}
-
-async function lastRow(text: TestText) {
-  await text.idle();
-  return text.database('text_requests').orderBy('id', 'desc').first();
 }
 
 describe('POST /v1/rerank', () => {
@@ -94,7 +89,8 @@ describe('POST /v1/rerank', () => {
   });
 
   const tooMany = Array(RERANK.maxDocuments + 1).fill('a');
-  for (const [body, message] of [
+  // contract 4.8.8:2 4.8.8:3 4.8.8:4 4.8.8:5
+  itRefusesRequests(text, '/v1/rerank', [
     [{ query: 'a', documents: ['a'] }, '"model" is required'],
     [{ model: BY_SEARCH, documents: ['a'] }, '"query" is required'],
     [{ model: BY_SEARCH, query: '', documents: ['a'] }, '"query" must not be empty'],
@@ -112,17 +108,7 @@ describe('POST /v1/rerank', () => {
     [{ model: BY_SEARCH, query: 'a', documents: ['a'], top_n: 0 }, '"top_n" must be'],
     [{ model: BY_SEARCH, query: 'a', documents: ['a'], return_documents: 1 }, '"return_documents" must be a boolean'],
     [{ model: BY_SEARCH, query: 'a', documents: ['a'], rank_fields: ['a'] }, 'unknown field: rank_fields'],
-  ] as const) {
-    it(`refuses requests with: ${message}`, async () => {
-      // contract 4.8.8:2 4.8.8:3 4.8.8:4 4.8.8:5
-      const before = text.charges.length;
-      const response = await text.post('/v1/rerank', body);
-      const { error } = Object(await response.json());
-      expect([response.status, error.type, error.code]).to.deep.equal([400, 'svc_error', 'bad_request']);
-      expect(error.message).to.contain(message);
-      expect(text.charges).to.have.length(before);
-    });
-  }
+  ]);
 
   it('names the endpoint to use when the model and the endpoint do not match', async () => {
     // contract 4.8.8:10

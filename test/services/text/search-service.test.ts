@@ -5,7 +5,7 @@ import { priceText } from '../../../domain/pricing.ts';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import { createAccount } from '../../support/factories.ts';
 import { SEARCH_PRICE, SEARCH_PRICING, startTestSearch, type TestSearch } from '../../support/search-service.ts';
-import { ASK, startTestText, type TestText, textModel } from '../../support/text.ts';
+import { ASK, lastRow, startTestText, type TestText, textModel } from '../../support/text.ts';
 
 const MAX_CALLS = 8;
 const SOLD = { compatibility: 'full', pricing: SEARCH_PRICING, webSearch: { maxCalls: MAX_CALLS } } as const;
@@ -44,11 +44,6 @@ describe('a search service of the operator', () => {
     await search.stop();
   });
 
-  async function lastRow() {
-    await text.idle();
-    return text.database('text_requests').orderBy('id', 'desc').first();
-  }
-
   function ask(
     client: WireFormatName,
     upstream: WireFormatName,
@@ -85,7 +80,7 @@ describe('a search service of the operator', () => {
           expect(content).to.match(RECORDS[client]);
           // The simulated model repeats the result of its call.
           if (!stream) expect(content).to.include('About trains.');
-          const row = await lastRow();
+          const row = await lastRow(text);
           expect(row).to.include({ outcome: 'succeeded', calls: 2, upstream_format: upstream });
           expectExactCharge(row, 1);
         }
@@ -102,7 +97,7 @@ describe('a search service of the operator', () => {
       .to.include('hello')
       .and.not.include('server_tool_use');
     expect(search.queries).to.have.length(0);
-    expect(await lastRow()).to.include({ calls: 1, web_searches: '0' });
+    expect(await lastRow(text)).to.include({ calls: 1, web_searches: '0' });
   });
 
   it('runs at most five rounds of searches for a model that searches forever, and at most as many as the model sells', async () => {
@@ -114,13 +109,13 @@ describe('a search service of the operator', () => {
       expect(await answer.text())
         .to.include('message')
         .and.include('max_uses_exceeded');
-      const row = await lastRow();
+      const row = await lastRow(text);
       expect(search.queries).to.have.length(MAX_CALLS);
       expectExactCharge(row, MAX_CALLS);
       search.queries.length = 0;
       await (await ask('responses', 'messages', '[sim:search=a,search_again] Where?', stream)).text();
       expect(search.queries).to.have.length(5);
-      expect(await lastRow()).to.include({ calls: 6, outcome: 'succeeded' });
+      expect(await lastRow(text)).to.include({ calls: 6, outcome: 'succeeded' });
     }
   });
 
@@ -133,7 +128,7 @@ describe('a search service of the operator', () => {
       expect(await answer.text())
         .to.include('"error_code":"unavailable"')
         .and.include('The search failed');
-      expectExactCharge(await lastRow(), 0);
+      expectExactCharge(await lastRow(text), 0);
     }
     expect(text.logged()).to.include('the search service failed').and.not.include('search-token');
   });
@@ -148,7 +143,7 @@ describe('a search service of the operator', () => {
       .post(path, { ...body, ...SEARCHING.messages }, { signal: controller.signal })
       .then((answer) => answer.text())
       .catch(() => {});
-    const row = await lastRow();
+    const row = await lastRow(text);
     expect(row).to.include({ outcome: 'disconnected', calls: 1 });
     expectExactCharge(row, 0);
   });
@@ -167,7 +162,7 @@ describe('a search service of the operator', () => {
     })();
     await reading.catch(() => {});
     expect(received).to.include('web_search_tool_result');
-    const row = await lastRow();
+    const row = await lastRow(text);
     expect(row).to.include({ outcome: 'disconnected', calls: 2 });
     expectExactCharge(row, 1);
   });
@@ -175,12 +170,12 @@ describe('a search service of the operator', () => {
   it('costs nothing if the second round fails, and records what the first one used', async () => {
     // contract 8.3:11
     await (await ask('messages', 'responses', '[sim:context=99999] Where?')).text();
-    const limit = Number((await lastRow()).input_tokens) + 12;
+    const limit = Number((await lastRow(text)).input_tokens) + 12;
     for (const stream of [false, true]) {
       const answer = await ask('messages', 'responses', `[sim:search=trains,context=${limit}] Where?`, stream);
       expect(answer.status).to.equal(stream ? 200 : 400);
       expect(await answer.text()).to.include('prompt is too long');
-      const row = await lastRow();
+      const row = await lastRow(text);
       expect(row).to.include({ outcome: 'failed', charge: '0' });
       const failed = await text.database('failed_text_attempts').where({ text_request_id: row.id });
       expect(failed.map(({ web_searches }) => web_searches)).to.deep.equal(['1']);
@@ -210,7 +205,7 @@ describe('a search service of the operator', () => {
     expect(answer.status).to.equal(200);
     await answer.text();
     expect(search.queries).to.have.length(1);
-    const row = await lastRow();
+    const row = await lastRow(text);
     expect(row).to.include({ calls: 2, outcome: 'succeeded', absorbed: '0' });
     expectExactCharge(row, 1);
   });

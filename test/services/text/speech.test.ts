@@ -3,9 +3,8 @@ import { expect } from 'chai';
 import OpenAI from 'openai';
 import { VOICE } from '../../../domain/policy.ts';
 import { useScriptedUpstream } from '../../support/scripted-upstream.ts';
-import { CATALOGUE } from '../../support/catalogue.ts';
-import { type TestText, useTestText } from '../../support/text.ts';
-import type { TextModel } from '../../../catalogue/types.ts';
+import { soldTextModel } from '../../support/catalogue.ts';
+import { itRefusesRequests, lastRow, useTestText } from '../../support/text.ts';
 
 const BY_CHARACTER = 'voice-tts';
 const BY_TOKEN = 'voice-tts-mini';
@@ -13,17 +12,6 @@ const BASE = { model: BY_CHARACTER, voice: 'alloy' };
 /** Three words of 0.4 s: 16-bit samples at 24 kHz. */
 const THREE_WORDS = 3 * 19_200;
 const WAV_HEADER = 44;
-
-async function lastRow(text: TestText) {
-  await text.idle();
-  return text.database('text_requests').orderBy('id', 'desc').first();
-}
-
-function soldModel(id: string): TextModel {
-  const model = CATALOGUE.textModels.get(id);
-  if (model === undefined) throw new Error(`no model ${id}`);
-  return model;
-}
 
 interface SpeechEvent {
   readonly type: string;
@@ -149,7 +137,8 @@ describe('POST /v1/audio/speech', () => {
     }
   });
 
-  for (const [body, message] of [
+  // contract 4.8.6:2 4.8.6:3 4.8.6:4 4.8.6:5
+  itRefusesRequests(text, '/v1/audio/speech', [
     [{ voice: 'alloy', input: 'a' }, '"model" is required'],
     [{ ...BASE }, '"input" is required'],
     [{ ...BASE, input: '' }, '"input" must not be empty'],
@@ -160,17 +149,7 @@ describe('POST /v1/audio/speech', () => {
     [{ ...BASE, input: 'a', speed: 5 }, '"speed" must be between 0.25 and 4'],
     [{ ...BASE, input: 'a', stream_format: 'x' }, '"stream_format" must be one of: [audio sse]'],
     [{ ...BASE, input: 'a', language: 'en' }, 'unknown field: language'],
-  ] as const) {
-    it(`refuses requests with: ${message}`, async () => {
-      // contract 4.8.6:2 4.8.6:3 4.8.6:4 4.8.6:5
-      const before = text.charges.length;
-      const response = await text.post('/v1/audio/speech', body);
-      const { error } = Object(await response.json());
-      expect([response.status, error.type, error.code]).to.deep.equal([400, 'svc_error', 'bad_request']);
-      expect(error.message).to.contain(message);
-      expect(text.charges).to.have.length(before);
-    });
-  }
+  ]);
 
   it('is not of models that write, and models that speak do not write', async () => {
     // contract 4.8.6:10
@@ -201,8 +180,8 @@ describe('speech of a model', () => {
     } else response.end(silence);
   });
   const text = useTestText(() => {
-    const byToken = soldModel(BY_TOKEN);
-    const byCharacter = soldModel(BY_CHARACTER);
+    const byToken = soldTextModel(BY_TOKEN);
+    const byCharacter = soldTextModel(BY_CHARACTER);
     const { pricing } = byCharacter;
     const bySecond = { ...pricing, rates: { ...pricing.rates, character: 0n, audioSecond: 1_000_000n } };
     return {

@@ -6,9 +6,8 @@ import OpenAI, { toFile } from 'openai';
 import { bytesPerSecond, wavHeader } from '../../../domain/wav.ts';
 import { SPOOLED_PREFIX } from '../../../storage/spool.ts';
 import { useScriptedUpstream } from '../../support/scripted-upstream.ts';
-import { CATALOGUE } from '../../support/catalogue.ts';
-import { type TestText, useTestText } from '../../support/text.ts';
-import type { TextModel } from '../../../catalogue/types.ts';
+import { soldTextModel } from '../../support/catalogue.ts';
+import { lastRow, useTestText } from '../../support/text.ts';
 
 const BY_SECOND = 'voice-stt';
 const BY_TOKEN = 'voice-stt-mini';
@@ -26,17 +25,6 @@ function formOf(fields: Readonly<Record<string, string>>, file: Uint8Array<Array
   if (file !== null) form.append('file', new Blob([new Uint8Array(file)], { type: 'audio/wav' }), 'speech.wav');
   for (const [name, value] of Object.entries(fields)) form.append(name, value);
   return form;
-}
-
-async function lastRow(text: TestText) {
-  await text.idle();
-  return text.database('text_requests').orderBy('id', 'desc').first();
-}
-
-function soldModel(id: string): TextModel {
-  const model = CATALOGUE.textModels.get(id);
-  if (model === undefined) throw new Error(`no model ${id}`);
-  return model;
 }
 
 function spooledFiles(): number {
@@ -229,7 +217,7 @@ describe('a transcription', () => {
     response.end(JSON.stringify({ candidates, usageMetadata }));
   });
   const text = useTestText(() => {
-    const [byToken, bySecond] = [soldModel(BY_TOKEN), soldModel(BY_SECOND)];
+    const [byToken, bySecond] = [soldTextModel(BY_TOKEN), soldTextModel(BY_SECOND)];
     return {
       settings: { readOnMs: 1_000 },
       upstreams: [{ name: 'own', apiKeys: ['k'] as const, baseUrls: upstream.baseUrls }],

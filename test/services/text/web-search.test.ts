@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../domain/json.ts';
 import { priceText } from '../../../domain/pricing.ts';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import { SEARCH_PRICE, SEARCH_PRICING } from '../../support/search-service.ts';
-import { ASK, type TestText, textModel, useTestText } from '../../support/text.ts';
+import { ASK, lastRow, textModel, useTestText } from '../../support/text.ts';
 
 const SOLD = { compatibility: 'full', pricing: SEARCH_PRICING, webSearch: { maxCalls: 3 } } as const;
 /** The upstream has another name for the model, as resellers do. */
@@ -28,11 +28,6 @@ const RECORDS: Readonly<Record<WireFormatName, RegExp>> = {
   messages: /"server_tool_use"[^]*"web_search_tool_result"[^]*"web_search_requests":2/,
   'generate-content': /"webSearchQueries":\["trains","boats"\]/,
 };
-
-async function lastRow(text: TestText) {
-  await text.idle();
-  return text.database('text_requests').orderBy('id', 'desc').first();
-}
 
 function request(format: WireFormatName, model: string, prompt: string, stream: boolean, more: JsonObject = {}) {
   const { path, body } = ASK[format](model, prompt, stream);
