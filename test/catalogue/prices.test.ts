@@ -1,23 +1,15 @@
 import { expect } from 'chai';
-import { loadCatalogue } from '../../catalogue/load.ts';
-import type { TextModel } from '../../catalogue/types.ts';
 import { formatUsd } from '../../domain/money.ts';
 import { type TokenUsage, assertExactPricing, priceText } from '../../domain/pricing.ts';
+import { CATALOGUE, soldTextModel } from '../support/catalogue.ts';
 
 /** Every expected amount below was calculated by hand, in USD. The listed prices: test/docs/contract.test.ts. */
 
-const catalogue = loadCatalogue();
 const SUNDAY_NIGHT = '2026-10-04T03:00:00+08:00';
-
-function textModel(id: string): TextModel {
-  const model = catalogue.textModels.get(id);
-  if (!model) throw new Error(`no text model ${id}`);
-  return model;
-}
 
 function cost(id: string, usage: Partial<TokenUsage>, moment: string = SUNDAY_NIGHT): string {
   const tokens = { inputTotal: 0, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, outputTotal: 0, ...usage };
-  return formatUsd(priceText(textModel(id).pricing, tokens, Date.parse(moment)).charge);
+  return formatUsd(priceText(soldTextModel(id).pricing, tokens, Date.parse(moment)).charge);
 }
 
 describe('the prices of the catalogue', () => {
@@ -117,6 +109,6 @@ describe('the prices of the catalogue', () => {
   });
 
   it('is exact in pico-USD for every model', () => {
-    for (const { pricing } of catalogue.textModels.values()) expect(() => assertExactPricing(pricing)).not.to.throw();
+    for (const { pricing } of CATALOGUE.textModels.values()) expect(() => assertExactPricing(pricing)).not.to.throw();
   });
 });

@@ -2,19 +2,11 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { IMAGE_TIERS, imageSizeFor, imageTierOf, parseAspectRatio, parseImageSize } from '../../domain/image-size.ts';
 import { RATIOS } from '../support/ratios.ts';
+import { words } from '../support/words.ts';
 
 describe('image sizes', () => {
   describe('a requested size', () => {
-    const accepted = [
-      '1024x1024',
-      '3840x2160',
-      '2160x3840',
-      '2880x2880',
-      '1280x512',
-      '512x1280',
-      '1536x512',
-      '3840x1280',
-    ];
+    const accepted = words('1024x1024 3840x2160 2160x3840 2880x2880 1280x512 512x1280 1536x512 3840x1280');
     for (const text of accepted) {
       it(`accepts ${text}`, () => {
         // contract 4.3:10

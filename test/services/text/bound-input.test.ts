@@ -3,7 +3,7 @@ import { assert, constantFrom, integer, property, tuple } from 'fast-check';
 import { encode as encodeCl100k } from 'gpt-tokenizer/encoding/cl100k_base';
 import { encode as encodeO200k } from 'gpt-tokenizer/encoding/o200k_base';
 import { boundInput, maxTokenCount } from '../../../services/text/bound-input.ts';
-import { CATALOGUE } from '../../support/catalogue.ts';
+import { soldTextModel } from '../../support/catalogue.ts';
 import type { MediaKind, TextModel } from '../../../catalogue/types.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { FilePart, ImagePart, InputPart, Source, TextRequest } from '../../../text/canonical.ts';
@@ -62,7 +62,7 @@ describe('the maximum of tokens of a text', () => {
 });
 
 describe('the maximum of tokens of an input', () => {
-  const model = modelOf('texth-3.8-flash');
+  const model = soldTextModel('texth-3.8-flash');
   const link = (url: string, mediaType?: string): Source => ({ kind: 'url', url, ...(mediaType && { mediaType }) });
   const file = (source: Source): FilePart => ({ type: 'file', source });
   const image = (source: Source): ImagePart => ({ type: 'image', source });
@@ -150,7 +150,7 @@ describe('the maximum of tokens of an input', () => {
     const videos = Array.from({ length: 5 }, () => file(link('https://example.com/long.mp4')));
     expect(mostOf(videos)).to.equal(2_097_152);
     const text = [{ type: 'text', text: '漢'.repeat(1_000_000) }] as const;
-    const small = modelOf('texte-3');
+    const small = soldTextModel('texte-3');
     expect(mostOfAll(textRequest({ turns: [{ role: 'user', parts: text }] }), small)).to.equal(256_000);
   });
 
@@ -164,12 +164,6 @@ describe('the maximum of tokens of an input', () => {
 /** The input of a request whose body holds nothing else. */
 function mostOfAll(request: TextRequest, model: TextModel): number {
   return boundInput(request, { turns: request.turns, tools: request.tools }, model).maxInputTokens;
-}
-
-function modelOf(id: string): TextModel {
-  const model = CATALOGUE.textModels.get(id);
-  if (!model) throw new Error(`there is no model ${id}`);
-  return model;
 }
 
 /** Random text from a seeded generator, so that a seed reproduces it. */

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { useSimulator } from '../../support/simulator.ts';
+import { RESPONSES_SEQUENCE } from '../../text/answers.ts';
 import { post, WIRE_FORMATS, type WireAnswer, type WireFormat } from './wire.ts';
 
 const [chat, responses, messages, native] = WIRE_FORMATS as readonly [WireFormat, WireFormat, WireFormat, WireFormat];
@@ -114,29 +115,7 @@ describe('requests for simulated text', () => {
       expect(name).to.equal(type);
       return [number, type];
     });
-    expect(events).to.deep.equal(
-      [
-        'response.created',
-        'response.in_progress',
-        'response.output_item.added',
-        'response.reasoning_summary_part.added',
-        'response.reasoning_summary_text.delta',
-        'response.reasoning_summary_text.done',
-        'response.reasoning_summary_part.done',
-        'response.output_item.done',
-        'response.output_item.added',
-        'response.content_part.added',
-        'response.output_text.delta',
-        'response.output_text.done',
-        'response.content_part.done',
-        'response.output_item.done',
-        'response.output_item.added',
-        'response.function_call_arguments.delta',
-        'response.function_call_arguments.done',
-        'response.output_item.done',
-        'response.completed',
-      ].map((type, index) => [index, type]),
-    );
+    expect(events).to.deep.equal(RESPONSES_SEQUENCE.map((type, index) => [index, type]));
   });
 
   it('get the events of the messages format in order', async () => {

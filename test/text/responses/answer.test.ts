@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { ServiceError } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { type AnswerPart, type StreamEvent, UNREPORTED_USAGE } from '../../../text/canonical.ts';
-import { eventsOf } from '../answers.ts';
+import { eventsOf, RESPONSES_SEQUENCE } from '../answers.ts';
 import { responses } from '../../../text/responses/index.ts';
 import { brokenStream, eventsOfText, renderContext, streamedTo, textResult } from '../support.ts';
 
@@ -23,27 +23,7 @@ describe('responses answer', () => {
   it('streams the whole sequence: each item and each of its parts is announced, filled and completed', () => {
     // contract 4.8.2:27 4.8.2:28 4.8.2:29
     const events = streamed(eventsOf(textResult({ parts: [reasoning, { type: 'text', text: 'Yes.' }, call] })));
-    expect(typesOf(events)).to.deep.equal([
-      'response.created',
-      'response.in_progress',
-      'response.output_item.added',
-      'response.reasoning_summary_part.added',
-      'response.reasoning_summary_text.delta',
-      'response.reasoning_summary_text.done',
-      'response.reasoning_summary_part.done',
-      'response.output_item.done',
-      'response.output_item.added',
-      'response.content_part.added',
-      'response.output_text.delta',
-      'response.output_text.done',
-      'response.content_part.done',
-      'response.output_item.done',
-      'response.output_item.added',
-      'response.function_call_arguments.delta',
-      'response.function_call_arguments.done',
-      'response.output_item.done',
-      'response.completed',
-    ]);
+    expect(typesOf(events)).to.deep.equal(RESPONSES_SEQUENCE);
     expect(events.map((event) => event['sequence_number'])).to.deep.equal([...events.keys()]);
   });
 
