@@ -3,7 +3,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { CallRecorder } from '../../db/call-recorder.ts';
 import type { Database } from '../../db/database.ts';
 import type { Clock } from '../../db/database-clock.ts';
-import { findTask } from '../../db/queries/tasks.ts';
+import { findTask, findTaskStep, type TaskStep } from '../../db/queries/tasks.ts';
 import type { Task } from '../../domain/task.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
 import type { WatchedStorage } from '../../storage/watched.ts';
@@ -32,7 +32,12 @@ export async function loadTask(database: Database, taskId: string): Promise<Task
   return required(taskId, await findTask(database, taskId));
 }
 
-export function required(taskId: string, task: Task | null): Task {
+/** @throws ApplicationFailure as {@link loadTask} does */
+export async function loadTaskStep(database: Database, taskId: string): Promise<TaskStep> {
+  return required(taskId, await findTaskStep(database, taskId));
+}
+
+export function required<Found>(taskId: string, task: Found | null): Found {
   if (!task) throw ApplicationFailure.nonRetryable(`there is no task ${taskId}`, 'TaskMissing');
   return task;
 }

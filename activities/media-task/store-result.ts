@@ -6,12 +6,13 @@
  */
 import { Context } from '@temporalio/activity';
 import { storeLateResult } from '../../db/queries/late-results.ts';
-import { listSubmissions, recordStoredFiles } from '../../db/queries/submissions.ts';
+import { recordStoredFiles } from '../../db/queries/submissions.ts';
+import type { TaskStep } from '../../db/queries/tasks.ts';
 import type { GeneratedMedia, Task } from '../../domain/task.ts';
 import type { JobState } from '../../providers/media/adapter.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
 import { requestedWaitMs } from './requested-wait.ts';
-import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
+import { loadTaskStep, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
 import { whileHeartbeating } from '../liveness.ts';
 import { createFileStorer, resultFaultOf, ResultFaultError, WrongFileError } from './store-files.ts';
 import { failedAttempt, taskFailure, throwIfFailed } from './task-failure.ts';
@@ -45,9 +46,9 @@ const NO_FAULTS: Faults = { faults: 0, faultyMs: 0 };
 export function createStoreResult(dependencies: MediaTaskDependencies) {
   const store = createResultStorer(dependencies);
   return async (taskId: string, jobId: string): Promise<readonly GeneratedMedia[]> => {
-    const task = await loadTask(dependencies.database, taskId);
-    throwIfFailed(task);
-    return task.output ?? store(task, jobId);
+    const step = await loadTaskStep(dependencies.database, taskId);
+    throwIfFailed(step.task);
+    return step.task.output ?? store(step, jobId);
   };
 }
 
@@ -56,9 +57,9 @@ export function createKeepLateResult(dependencies: MediaTaskDependencies) {
   const { database } = dependencies;
   const store = createResultStorer(dependencies);
   return async (taskId: string, jobId: string): Promise<void> => {
-    const task = await loadTask(database, taskId);
-    const output = await store(task, jobId);
-    await storeLateResult(database, { taskId, accountId: task.accountId, output });
+    const step = await loadTaskStep(database, taskId);
+    const output = await store(step, jobId);
+    await storeLateResult(database, { taskId, accountId: step.task.accountId, output });
   };
 }
 
@@ -66,10 +67,8 @@ function createResultStorer(dependencies: MediaTaskDependencies) {
   const { database, clock, providerPatienceMs } = dependencies;
   const storeFiles = createFileStorer(dependencies);
 
-  return async (task: Task, jobId: string): Promise<readonly GeneratedMedia[]> => {
-    const accepted = (await listSubmissions(database, task.id)).find(({ outcome }) => outcome === 'accepted');
-    return accepted?.files ?? store(task, upstreamOf(dependencies, task), jobId);
-  };
+  return async ({ task, storedFiles }: TaskStep, jobId: string): Promise<readonly GeneratedMedia[]> =>
+    storedFiles ?? store(task, upstreamOf(dependencies, task), jobId);
 
   async function store(task: Task, upstream: MediaUpstream, jobId: string): Promise<readonly GeneratedMedia[]> {
     const context = Context.current();

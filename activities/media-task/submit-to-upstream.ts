@@ -7,7 +7,7 @@ import { type StoredSubmission, listSubmissions } from '../../db/queries/submiss
 import { isTaskErrorCode } from '../../domain/errors.ts';
 import type { GeneratedMedia } from '../../domain/task.ts';
 import { NotTakenError } from '../../providers/media/outcomes.ts';
-import { loadTask, type MediaTaskDependencies } from './dependencies.ts';
+import { loadTaskStep, type MediaTaskDependencies } from './dependencies.ts';
 import type { Heartbeat } from '../liveness.ts';
 import { createRecovery } from './recover.ts';
 import { type RouteSteps, stepsOf } from './routes.ts';
@@ -49,9 +49,9 @@ export function createUpstreamSubmission(dependencies: MediaTaskDependencies) {
     heartbeat: Heartbeat,
   ): Promise<UpstreamSubmission> {
     for (;;) {
-      const task = await loadTask(database, taskId);
+      const { task, submissionCount } = await loadTaskStep(database, taskId);
       throwIfFailed(task);
-      const submissions = await listSubmissions(database, taskId);
+      const submissions = submissionCount === 0 ? [] : await listSubmissions(database, taskId);
       const last = submissions.at(-1);
       // The callback may have revealed the job since the task was read.
       const jobId = task.providerJobId ?? last?.jobId ?? null;

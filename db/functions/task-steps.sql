@@ -8,6 +8,18 @@ BEGIN
     JOIN tasks ON tasks.id = given.id AND tasks.created_at = given.created_at;
 END $$;
 
+-- A task with the number of its submissions, and the stored files of the one that was accepted.
+CREATE OR REPLACE FUNCTION find_step(of_id text, of_created_at timestamptz)
+RETURNS TABLE (task tasks, submission_count integer, stored_files jsonb)
+LANGUAGE plpgsql STABLE SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+BEGIN
+  RETURN QUERY SELECT tasks, submitted.count::integer, submitted.files FROM tasks
+    CROSS JOIN LATERAL (
+      SELECT count(*), (array_agg(submissions.files) FILTER (WHERE outcome = 'accepted'))[1] AS files FROM submissions
+      WHERE task_id = tasks.id AND task_created_at = tasks.created_at) AS submitted
+    WHERE tasks.id = of_id AND tasks.created_at = of_created_at;
+END $$;
+
 -- Records that Temporal has accepted the workflows of these tasks. Skips final tasks.
 CREATE OR REPLACE FUNCTION mark_workflows_started(of_ids text[], of_created_at timestamptz[]) RETURNS void
 LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$

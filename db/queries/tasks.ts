@@ -1,5 +1,5 @@
 import { createdAtMsOf, isId } from '../../domain/ids.ts';
-import { type Task, type Canceller } from '../../domain/task.ts';
+import type { Canceller, GeneratedMedia, Task } from '../../domain/task.ts';
 import { isTaskErrorCode } from '../../domain/errors.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
@@ -135,6 +135,27 @@ export async function findAccountTasks(
 export async function findTask(database: Database, taskId: string): Promise<Task | null> {
   const row = await tasksById(database, [taskId]).first();
   return row ? toTask(row) : null;
+}
+
+/** What a step needs to know before it submits a task or stores its result. */
+export interface TaskStep {
+  readonly task: Task;
+  readonly submissionCount: number;
+  /** The files of the accepted submission; null if none are stored. */
+  readonly storedFiles: readonly GeneratedMedia[] | null;
+}
+
+/** Finds a task of any account for a step, which saves the step a query for its submissions. */
+export async function findTaskStep(database: Database, taskId: string): Promise<TaskStep | null> {
+  if (!isId('task', taskId)) return null;
+  const { rows } = await database.raw<{
+    rows: (TaskRow & { submission_count: number; stored_files: readonly GeneratedMedia[] | null })[];
+  }>(`SELECT (step.task).*, submission_count, stored_files FROM find_step(:taskId, :createdAt) AS step`, {
+    taskId,
+    createdAt: createdAtOf(taskId),
+  });
+  const [row] = rows;
+  return row ? { task: toTask(row), submissionCount: row.submission_count, storedFiles: row.stored_files } : null;
 }
 
 /** Finds the final tasks among the given ids. */
