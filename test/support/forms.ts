@@ -1,5 +1,7 @@
 /** Multipart forms (RFC 7578) as bytes, valid and invalid. */
 
+const MIB = 2 ** 20;
+
 export const BOUNDARY = 'a-boundary-of-this-test';
 
 export interface FormPart {
@@ -23,6 +25,28 @@ export function partOf({ name = 'file', filename, type, content }: FormPart): Bu
 
 export function endOfForm(): Buffer {
   return Buffer.from(`--${BOUNDARY}--\r\n`);
+}
+
+/** A form with a file of this many bytes, produced while it is sent. */
+export function longForm(head: Buffer, bytes: number): ReadableStream {
+  const [start, end] = splitForm(head);
+  const zeros = Buffer.alloc(MIB);
+  let left = bytes - head.byteLength;
+  return new ReadableStream({
+    start: (controller) => controller.enqueue(start),
+    pull: (controller) => {
+      controller.enqueue(left > 0 ? zeros.subarray(0, Math.min(left, MIB)) : end);
+      if (left <= 0) controller.close();
+      left -= MIB;
+    },
+  });
+}
+
+/** The parts of a form before and after the content of the file. */
+function splitForm(head: Buffer): [Buffer, Buffer] {
+  const form = formOf({ filename: 'large', content: head });
+  const end = form.indexOf(head) + head.byteLength;
+  return [form.subarray(0, end), form.subarray(end)];
 }
 
 export const FORM_HEADERS = { 'content-type': `multipart/form-data; boundary=${BOUNDARY}` } as const;
