@@ -86,12 +86,15 @@ const RETRY_SETTLEMENT_MS = 5_000;
 export interface AllowanceSettings {
   /** The longest wait of a request for the ledger. Then the request fails and can be retried. */
   readonly askTimeoutMs?: number;
+  /** The wait before a settlement that PostgreSQL refused is written again. */
+  readonly retrySettlementMs?: number;
 }
 
 export class Allowances {
   readonly #writes: NumberedWrites;
   readonly #log: Logger;
   readonly #askTimeoutMs: number;
+  readonly #retrySettlementMs: number;
   readonly #entries = new Map<string, Entry>();
   readonly #entriesById = new Map<string, Entry>();
   /** Entries with waiting requests or with money to return, and these requests. */
@@ -116,11 +119,12 @@ export class Allowances {
   constructor(
     ledger: Pick<TextLedger, 'write'>,
     log: Logger,
-    { askTimeoutMs = ASK_TIMEOUT_MS }: AllowanceSettings = {},
+    { askTimeoutMs = ASK_TIMEOUT_MS, retrySettlementMs = RETRY_SETTLEMENT_MS }: AllowanceSettings = {},
   ) {
     this.#writes = new NumberedWrites(ledger, log);
     this.#log = log;
     this.#askTimeoutMs = askTimeoutMs;
+    this.#retrySettlementMs = retrySettlementMs;
     this.#ticking = setInterval(() => this.#tick(), RENEW_EVERY_MS);
     this.#ticking.unref();
   }
@@ -389,7 +393,7 @@ export class Allowances {
       setTimeout(() => {
         this.#refused.push(one);
         this.#scheduleSoon();
-      }, RETRY_SETTLEMENT_MS).unref();
+      }, this.#retrySettlementMs).unref();
     }
   }
 

@@ -50,19 +50,26 @@ interface Process {
 describe('allowances', () => {
   let testDatabase: TestDatabase;
   let database: Database;
+  /** Serve all tests: the connections of new ones would take most of the time. */
+  let lasting: readonly Process[];
+  /** With those that only the current test has. */
   let processes: Process[];
 
   before(async () => {
     testDatabase = await createTestDatabase();
     database = testDatabase.database;
+    lasting = Array.from({ length: PROCESSES }, () => open(testDatabase.url));
   });
-  after(() => testDatabase.drop());
+  after(async () => {
+    await Promise.all(lasting.map((process) => process.close()));
+    await testDatabase.drop();
+  });
 
   beforeEach(() => {
-    processes = Array.from({ length: PROCESSES }, () => open(testDatabase.url));
+    processes = [...lasting];
   });
   afterEach(async () => {
-    await Promise.all(processes.map((process) => process.close()));
+    await Promise.all(processes.slice(PROCESSES).map((process) => process.close()));
   });
 
   interface ProcessSettings {
@@ -85,7 +92,7 @@ describe('allowances', () => {
       await afterWrite?.(one);
       return written;
     };
-    const allowances = new Allowances({ write }, pino({ level: 'silent' }));
+    const allowances = new Allowances({ write }, pino({ level: 'silent' }), { retrySettlementMs: 500 });
     return {
       hold: (hold) => allowances.hold(hold),
       close: async () => {
@@ -137,7 +144,7 @@ describe('allowances', () => {
   async function spread(key: TestKey, settings: HoldSettings = {}, charge?: bigint): Promise<void> {
     // A process releases an idle allowance, so a slow machine may need a second try.
     await eventually(async () => {
-      await Promise.all(processes.map((process) => serve(process, newHold(key, settings), charge)));
+      await Promise.all(lasting.map((process) => serve(process, newHold(key, settings), charge)));
       return (await allowancesOf(key)).length === PROCESSES;
     });
   }
@@ -520,9 +527,12 @@ describe('allowances', () => {
     beforeEach(async () => {
       proxy = await startTcpProxy(testDatabase.url);
       cut = open(proxy.urlOf(testDatabase.url));
-      processes.push(cut);
     });
-    afterEach(() => proxy.close());
+    afterEach(async () => {
+      // While it can still return its money, for which it would otherwise wait.
+      await cut.close();
+      await proxy.close();
+    });
 
     it('serves from its allowance while its lease is valid, and settles once the database is available again', async () => {
       const { hold, decided } = await eventually(async () => {
