@@ -81,11 +81,29 @@ export interface RecordedOutcome {
   readonly message?: string;
 }
 
-const answer = Joi.object<RecordedAnswer>({
-  status: Joi.number().integer().default(200),
-  headers: Joi.object().pattern(Joi.string(), Joi.string()).default({}),
-  body: Joi.any().required(),
-});
+/** An answer in a file, with status 200 and no headers by default. */
+interface WrittenAnswer {
+  readonly status?: number | undefined;
+  readonly headers?: RecordedAnswer['headers'] | undefined;
+  readonly body?: unknown;
+}
+
+/** A recording in a file: a call of `status` by default. A single answer needs no list. */
+interface WrittenRecording extends Omit<Recording, 'answers'>, WrittenAnswer {
+  readonly answers?: readonly WrittenAnswer[];
+}
+
+interface WrittenApi extends Omit<RecordedApi, 'name' | 'recordings'> {
+  readonly recordings: readonly WrittenRecording[];
+  /** The anchors of what several answers have; the parser puts the parts into the answers. */
+  readonly parts?: readonly unknown[];
+}
+
+const answerFields = {
+  status: Joi.number().integer(),
+  headers: Joi.object().pattern(Joi.string(), Joi.string()),
+  body: Joi.any(),
+};
 
 const outcome = Joi.object<RecordedOutcome>({
   accepted: Joi.string(),
@@ -100,24 +118,26 @@ const outcome = Joi.object<RecordedOutcome>({
   message: Joi.string(),
 }).min(1);
 
-const api = Joi.object<Omit<RecordedApi, 'name'> & { parts?: never }>({
+const api = Joi.object<WrittenApi>({
   protocol: Joi.valid(...MEDIA_PROTOCOL_NAMES).required(),
   api: Joi.string(),
   job: Joi.string().required(),
-  // The anchors of what several answers have; the parser puts the parts into the answers.
-  parts: Joi.array().strip(),
+  parts: Joi.array(),
   recordings: Joi.array()
     .items(
       Joi.object({
         title: Joi.string().required(),
         kind: Joi.valid(...ANSWER_KINDS).required(),
         source: Joi.string().required(),
-        call: Joi.valid('submit', 'status', 'find', 'cancel').required(),
+        call: Joi.valid('submit', 'status', 'find', 'cancel').default('status'),
         media: Joi.valid('image', 'video').default('video'),
         request: Joi.object().default({}),
-        answers: Joi.array().items(answer).min(1).required(),
+        ...answerFields,
+        answers: Joi.array().items(Joi.object({ ...answerFields, body: Joi.any().required() })).min(1),
         outcome: outcome.required(),
-      }),
+      })
+        .xor('answers', 'body')
+        .without('answers', ['status', 'headers']),
     )
     .unique('title')
     .min(1)
@@ -130,10 +150,15 @@ export function readRecordedApis(): readonly RecordedApi[] {
     .filter((file) => file.endsWith('.yaml'))
     .sort()
     .map((file) => {
-      const { error, value } = api.validate(parse(readFileSync(new URL(file, FOLDER), 'utf8'), { merge: true }), {
-        convert: false,
-      });
+      const written: unknown = parse(readFileSync(new URL(file, FOLDER), 'utf8'), { merge: true });
+      const { error, value } = api.validate(written, { convert: false });
       if (error) throw new Error(`${file}: ${error.message}`);
-      return { name: file.replace('.yaml', ''), ...value };
+      const { parts: _, recordings, ...rest } = value;
+      return { name: file.replace('.yaml', ''), ...rest, recordings: recordings.map(recordingIn) };
     });
+}
+
+function recordingIn({ status, headers, body, answers, ...rest }: WrittenRecording): Recording {
+  const written = answers ?? [{ status, headers, body }];
+  return { ...rest, answers: written.map(({ status = 200, headers = {}, body }) => ({ status, headers, body })) };
 }
