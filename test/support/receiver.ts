@@ -67,14 +67,6 @@ export async function startRecordingReceiver(
   };
 }
 
-/** A receiver for the tests of the current suite. */
-export function useRecordingReceiver(answer: Parameters<typeof startRecordingReceiver>[0]): RecordingReceiver {
-  return useStarted(async () => {
-    const receiver = await startRecordingReceiver(answer);
-    return { ...receiver, stop: () => receiver.close() };
-  });
-}
-
 function readFixture(name: string): string {
   return readFileSync(new URL(`../providers/guard/fixtures/${name}`, import.meta.url), 'utf8');
 }

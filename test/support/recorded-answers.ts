@@ -133,7 +133,9 @@ const api = Joi.object<WrittenApi>({
         media: Joi.valid('image', 'video').default('video'),
         request: Joi.object().default({}),
         ...answerFields,
-        answers: Joi.array().items(Joi.object({ ...answerFields, body: Joi.any().required() })).min(1),
+        answers: Joi.array()
+          .items(Joi.object({ ...answerFields, body: Joi.any().required() }))
+          .min(1),
         outcome: outcome.required(),
       })
         .xor('answers', 'body')

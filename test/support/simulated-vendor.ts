@@ -3,30 +3,38 @@ import { expect } from 'chai';
 import type { SimulatorOptions } from '../../simulator/simulator.ts';
 import type { JobState, RenderRequest } from '../../providers/media/adapter.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError } from '../../providers/media/outcomes.ts';
-import type { MediaUpstream } from '../../providers/media/upstream.ts';
+import type { MediaUpstream, MediaUpstreamSettings } from '../../providers/media/upstream.ts';
 import { endOf, findJobs, submit, testUpstream } from './media.ts';
 import { readMp4 } from './mp4.ts';
 import { startRecordingReceiver } from './receiver.ts';
 import { rejectionOf } from './rejection.ts';
 import { useSimulator } from './simulator.ts';
+import { useMade } from './started.ts';
+
+/** What an upstream of a simulated vendor needs. */
+type VendorSettings = Pick<MediaUpstreamSettings, 'baseUrl' | 'credential' | 'resultOrigins'> & {
+  readonly baseUrl: string;
+};
 
 /**
- * Runs the simulator, and closes it and the upstream after the tests of the current suite.
- *
- * @param connect receives the address of the vendor and the origin of its files, before the tests
+ * Runs the simulator, and closes it and the upstream after the tests of the current suite. The returned objects are
+ * for tests and hooks.
  */
 export function useSimulatedVendor(
-  vendor: string,
-  options: SimulatorOptions,
-  connect: (baseUrl: string, resultOrigins: readonly [string]) => MediaUpstream,
-): void {
+  name: string,
+  options: SimulatorOptions & { readonly apiKey: string },
+  connect: (settings: VendorSettings) => MediaUpstream,
+): { readonly upstream: MediaUpstream; readonly vendor: { readonly baseUrl: string } } {
   const simulator = useSimulator({ renderMs: 0, ...options });
-  let upstream: MediaUpstream | undefined;
-  before(() => {
-    const baseUrl = `${simulator.url}/vendors/${vendor}`;
-    upstream = connect(baseUrl, [new URL(baseUrl.replace('127.0.0.1', 'localhost')).origin]);
+  const vendor = useMade(async () => ({ baseUrl: `${simulator.url}/vendors/${name}` }));
+  let connected: MediaUpstream | undefined;
+  const upstream = useMade(async () => {
+    const resultOrigins = [new URL(vendor.baseUrl.replace('127.0.0.1', 'localhost')).origin];
+    connected = connect({ baseUrl: vendor.baseUrl, credential: { apiKey: options.apiKey }, resultOrigins });
+    return connected;
   });
-  after(() => upstream?.close());
+  after(() => connected?.close());
+  return { upstream, vendor };
 }
 
 /** Makes a request for a video. */
@@ -71,32 +79,32 @@ interface VendorFacts {
 }
 
 /** The rules that the adapters of simulated vendors follow. @param video a request of another task each time */
-export function itFollowsTheRules(usedUpstream: () => MediaUpstream, video: VideoOf, vendor: VendorFacts): void {
+export function itFollowsTheRules(upstream: MediaUpstream, video: VideoOf, vendor: VendorFacts): void {
   const { rendered, refused, missingJob, sendImage, other, refusedProbe, isStoppable, keepsEnded } = vendor;
-  const sendVideo: Send = (upstream, overrides) => submit(upstream, video(overrides));
+  const sendVideo: Send = (to, overrides) => submit(to, video(overrides));
   const senders = [sendVideo, ...(sendImage ? [sendImage] : [])];
 
-  itReadsRefusals(usedUpstream, senders);
+  itReadsRefusals(upstream, senders);
   it('refuses fields that the vendor does not have', () => {
     for (const request of refused) {
-      expect(() => usedUpstream().prepare(request), JSON.stringify(request)).to.throw(JobRefusedError);
+      expect(() => upstream.prepare(request), JSON.stringify(request)).to.throw(JobRefusedError);
     }
   });
   it('distinguishes a render that moderation stopped from one that failed', async () => {
     for (const code of ['content_policy_violation', 'processing_failed']) {
-      const jobId = await submit(usedUpstream(), video({ prompt: `[sim:fail=${code}]` }));
-      expect(await endOf(usedUpstream(), jobId)).to.include({ state: 'failed', code });
+      const jobId = await submit(upstream, video({ prompt: `[sim:fail=${code}]` }));
+      expect(await endOf(upstream, jobId)).to.include({ state: 'failed', code });
     }
   });
-  if (rendered) itRenders(usedUpstream, video, ...rendered);
-  if (missingJob !== undefined) itReportsAMissingJob(usedUpstream, missingJob);
+  if (rendered) itRenders(upstream, video, ...rendered);
+  if (missingJob !== undefined) itReportsAMissingJob(upstream, missingJob);
   if (other) itLeavesTheRoute(other, senders);
-  if (other && refusedProbe) itCanBeProbed(usedUpstream, other, refusedProbe);
-  if (isStoppable) itStopsARender(usedUpstream, video, missingJob);
-  if (keepsEnded) itKeepsWhatHasEnded(usedUpstream, video);
+  if (other && refusedProbe) itCanBeProbed(upstream, other, refusedProbe);
+  if (isStoppable) itStopsARender(upstream, video, missingJob);
+  if (keepsEnded) itKeepsWhatHasEnded(upstream, video);
 }
 
-function itReadsRefusals(usedUpstream: () => MediaUpstream, senders: readonly Send[]): void {
+function itReadsRefusals(upstream: MediaUpstream, senders: readonly Send[]): void {
   for (const [directive, outcome] of [
     ['reject=content_policy_violation', { code: 'content_policy_violation' }],
     ['reject=bad_request', { code: 'bad_request' }],
@@ -107,22 +115,22 @@ function itReadsRefusals(usedUpstream: () => MediaUpstream, senders: readonly Se
       // Each with a prompt of its own, by which the simulator counts.
       for (const [kind, send] of senders.entries()) {
         const prompt = `A prompt of kind ${kind} [sim:${directive}]`;
-        expect(await rejectionOf(send(usedUpstream(), { prompt }))).to.include(outcome);
+        expect(await rejectionOf(send(upstream, { prompt }))).to.include(outcome);
       }
     });
   }
 }
 
-function itRenders(usedUpstream: () => MediaUpstream, video: VideoOf, resolution: string, expected: object): void {
+function itRenders(upstream: MediaUpstream, video: VideoOf, resolution: string, expected: object): void {
   it('renders the requested video, and reports its cost', async () => {
     const request = video({ resolution, aspectRatio: '9:16' });
-    expect(await renderVideo(usedUpstream(), request)).to.deep.include(expected);
+    expect(await renderVideo(upstream, request)).to.deep.include(expected);
   });
 }
 
-function itReportsAMissingJob(usedUpstream: () => MediaUpstream, jobId: string): void {
+function itReportsAMissingJob(upstream: MediaUpstream, jobId: string): void {
   it('reports a missing job as unknown', async () => {
-    expect(await usedUpstream().status(jobId, new AbortController().signal)).to.deep.equal({ state: 'unknown' });
+    expect(await upstream.status(jobId, new AbortController().signal)).to.deep.equal({ state: 'unknown' });
   });
 }
 
@@ -138,41 +146,40 @@ function itLeavesTheRoute(other: () => UpstreamSettings, senders: readonly Send[
   });
 }
 
-function itCanBeProbed(usedUpstream: () => MediaUpstream, other: () => UpstreamSettings, refused: number): void {
+function itCanBeProbed(upstream: MediaUpstream, other: () => UpstreamSettings, refused: number): void {
   it('can be probed with its credential', async () => {
     const { signal } = new AbortController();
-    const upstream = testUpstream({ ...other(), credential: { apiKey: 'wrong' } });
-    const statuses = [(await upstream.probe(signal)).status, (await usedUpstream().probe(signal)).status];
+    const locked = testUpstream({ ...other(), credential: { apiKey: 'wrong' } });
+    const statuses = [(await locked.probe(signal)).status, (await upstream.probe(signal)).status];
     expect(statuses).to.deep.equal([refused, 200]);
-    await upstream.close();
+    await locked.close();
   });
 }
 
 /** @param missing the adapter's name for a job that the vendor does not know */
-function itStopsARender(usedUpstream: () => MediaUpstream, video: VideoOf, missing = 'nowhere'): void {
+function itStopsARender(upstream: MediaUpstream, video: VideoOf, missing = 'nowhere'): void {
   it('stops a render, and does nothing where there is no job', async () => {
     const { signal } = new AbortController();
-    const jobId = await submit(usedUpstream(), video({ prompt: '[sim:stuck]' }));
-    await usedUpstream().cancel(jobId, signal);
-    expect(await usedUpstream().status(jobId, signal)).to.include({ state: 'failed' });
-    await usedUpstream().cancel(missing, signal);
+    const jobId = await submit(upstream, video({ prompt: '[sim:stuck]' }));
+    await upstream.cancel(jobId, signal);
+    expect(await upstream.status(jobId, signal)).to.include({ state: 'failed' });
+    await upstream.cancel(missing, signal);
   });
 }
 
-function itKeepsWhatHasEnded(usedUpstream: () => MediaUpstream, video: VideoOf): void {
+function itKeepsWhatHasEnded(upstream: MediaUpstream, video: VideoOf): void {
   it('keeps an ended job when it is asked to stop it', async () => {
     const { signal } = new AbortController();
-    const jobId = await submit(usedUpstream(), video());
-    await endOf(usedUpstream(), jobId);
-    await usedUpstream().cancel(jobId, signal);
-    expect(await usedUpstream().status(jobId, signal)).to.include({ state: 'succeeded' });
+    const jobId = await submit(upstream, video());
+    await endOf(upstream, jobId);
+    await upstream.cancel(jobId, signal);
+    expect(await upstream.status(jobId, signal)).to.include({ state: 'succeeded' });
   });
 }
 
 /** For vendors that keep our id of a task. @param video a request of another task each time */
-export function itTakesEachIdOnce(usedUpstream: () => MediaUpstream, video: VideoOf): void {
+export function itTakesEachIdOnce(upstream: MediaUpstream, video: VideoOf): void {
   it('finds a task by our id, and none under an id that was not sent', async () => {
-    const upstream = usedUpstream();
     const request = video({ prompt: '[sim:drop_submit]' });
     await rejectionOf(submit(upstream, request));
     const found = await findJobs(upstream, request);
@@ -184,8 +191,8 @@ export function itTakesEachIdOnce(usedUpstream: () => MediaUpstream, video: Vide
 
   it('answers a second submission under our id without revealing the outcome of the first', async () => {
     const request = video();
-    await submit(usedUpstream(), request);
-    expect(await rejectionOf(submit(usedUpstream(), request))).to.be.instanceOf(OutcomeUnknownError);
+    await submit(upstream, request);
+    expect(await rejectionOf(submit(upstream, request))).to.be.instanceOf(OutcomeUnknownError);
   });
 }
 
@@ -217,9 +224,8 @@ interface ListedTasks {
 }
 
 /** For vendors whose lists show the model and the time of tasks. */
-export function itListsTasks(usedUpstream: () => MediaUpstream, video: VideoOf, { model, count }: ListedTasks): void {
+export function itListsTasks(upstream: MediaUpstream, video: VideoOf, { model, count }: ListedTasks): void {
   it("lists the model's tasks since a time, whatever their prompts", async () => {
-    const upstream = usedUpstream();
     const { signal } = new AbortController();
     const request = video({ model, prompt: '[sim:drop_submit]' });
     await Promise.all(Array.from({ length: count }, () => rejectionOf(submit(upstream, request))));

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { ark } from '../../../../providers/media/adapters/ark.ts';
-import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import {
   filesIn,
   imageRequest,
@@ -14,13 +13,9 @@ import { rejectionOf } from '../../../support/rejection.ts';
 import { itFollowsTheRules, itListsTasks, useSimulatedVendor } from '../../../support/simulated-vendor.ts';
 
 describe('Ark', () => {
-  let upstream: MediaUpstream;
-
-  useSimulatedVendor('ark', { apiKey: 'ark-key' }, (baseUrl, resultOrigins) => {
-    const settings = { baseUrl: `${baseUrl}/api/v3`, credential: { apiKey: 'ark-key' }, resultOrigins };
-    upstream = testUpstream({ adapter: ark, ...settings });
-    return upstream;
-  });
+  const { upstream } = useSimulatedVendor('ark', { apiKey: 'ark-key' }, ({ baseUrl, ...settings }) =>
+    testUpstream({ adapter: ark, baseUrl: `${baseUrl}/api/v3`, ...settings }),
+  );
 
   const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
     videoRequest({ durationSeconds: 5, ...overrides });
@@ -67,7 +62,7 @@ describe('Ark', () => {
     });
   }
 
-  itListsTasks(() => upstream, video, { model: 'seedance-listed', count: 1 });
+  itListsTasks(upstream, video, { model: 'seedance-listed', count: 1 });
 
   it('has an empty answer read as no verdict, and a failed image as failed', async () => {
     const failed = { data: [{ error: { code: 'InternalServiceError', message: 'x' } }] };
@@ -80,7 +75,7 @@ describe('Ark', () => {
     }
   });
 
-  itFollowsTheRules(() => upstream, video, {
+  itFollowsTheRules(upstream, video, {
     rendered: ['1080p', { codedSize: [1080, 1920], durationSeconds: 5, cost: { amount: '50638', unit: 'tokens' } }],
     refused: [
       video({ images: LINKS.slice(0, 2) }),

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { bfl } from '../../../../providers/media/adapters/bfl.ts';
 import { ProviderUnreachableError } from '../../../../providers/media/outcomes.ts';
-import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { LINKS, submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 import { itFollowsTheRules, useSimulatedVendor } from '../../../support/simulated-vendor.ts';
@@ -10,14 +9,9 @@ const signal = new AbortController().signal;
 const VIDEO = 'https://example.com/1.mp4';
 
 describe('Black Forest Labs', () => {
-  let baseUrl: string;
-  let upstream: MediaUpstream;
-
-  useSimulatedVendor('bfl', { apiKey: 'bfl-key' }, (address, resultOrigins) => {
-    baseUrl = address;
-    upstream = testUpstream({ adapter: bfl, baseUrl, credential: { apiKey: 'bfl-key' }, resultOrigins });
-    return upstream;
-  });
+  const { upstream, vendor } = useSimulatedVendor('bfl', { apiKey: 'bfl-key' }, (settings) =>
+    testUpstream({ adapter: bfl, ...settings }),
+  );
 
   const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
     videoRequest({ model: 'flux-3-video', durationSeconds: 5, ...overrides });
@@ -42,13 +36,13 @@ describe('Black Forest Labs', () => {
   }
 
   it('sends its key to the host of a region, and to no other host', async () => {
-    const vendor = testUpstream({ adapter: bfl, baseUrl: null, credential: { apiKey: 'bfl-key' } });
-    const proxy = testUpstream({ adapter: bfl, baseUrl, credential: { apiKey: 'bfl-key' } });
+    const direct = testUpstream({ adapter: bfl, baseUrl: null, credential: { apiKey: 'bfl-key' } });
+    const proxy = testUpstream({ adapter: bfl, baseUrl: vendor.baseUrl, credential: { apiKey: 'bfl-key' } });
     const elsewhere = /another origin/;
     for (const [used, address] of [
-      [vendor, 'https://example.com/v1/get_result?id=1'],
-      [vendor, 'http://api.us1.bfl.ai/v1/get_result?id=1'],
-      [vendor, 'https://api.us1.bfl.ai.example.com/v1/get_result?id=1'],
+      [direct, 'https://example.com/v1/get_result?id=1'],
+      [direct, 'http://api.us1.bfl.ai/v1/get_result?id=1'],
+      [direct, 'https://api.us1.bfl.ai.example.com/v1/get_result?id=1'],
       [proxy, 'https://api.us1.bfl.ai/v1/get_result?id=1'],
     ] as const) {
       expect(await rejectionOf(used.status(address, signal)), address)
@@ -57,12 +51,12 @@ describe('Black Forest Labs', () => {
         .that.matches(elsewhere);
     }
     const aborted = AbortSignal.abort(new Error('tried to connect'));
-    const regional = await rejectionOf(vendor.status('https://api.us1.bfl.ai/v1/get_result?id=1', aborted));
+    const regional = await rejectionOf(direct.status('https://api.us1.bfl.ai/v1/get_result?id=1', aborted));
     expect(regional).to.have.property('message', 'tried to connect');
-    await Promise.all([vendor.close(), proxy.close()]);
+    await Promise.all([direct.close(), proxy.close()]);
   });
 
-  itFollowsTheRules(() => upstream, video, {
+  itFollowsTheRules(upstream, video, {
     rendered: ['1080p', { codedSize: [1080, 1920], durationSeconds: 5, cost: { amount: '145', unit: 'credits' } }],
     refused: [
       video({ images: LINKS.slice(0, 2) }),
@@ -74,7 +68,7 @@ describe('Black Forest Labs', () => {
       video({ resolution: '4k' }),
     ],
     missingJob: 'v1/get_result?id=nowhere',
-    other: () => ({ adapter: bfl, baseUrl }),
+    other: () => ({ adapter: bfl, baseUrl: vendor.baseUrl }),
     refusedProbe: 403,
   });
 });

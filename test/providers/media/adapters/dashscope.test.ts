@@ -1,21 +1,16 @@
 import { expect } from 'chai';
 import { dashscope } from '../../../../providers/media/adapters/dashscope.ts';
-import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { LINKS, submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { itFollowsTheRules, itListsTasks, useSimulatedVendor } from '../../../support/simulated-vendor.ts';
 
 const VIDEO = 'https://example.com/1.mp4';
 
 describe('Alibaba Model Studio', () => {
-  let baseUrl: string;
-  let upstream: MediaUpstream;
-
-  useSimulatedVendor('dashscope', { apiKey: 'dashscope-key' }, (address, resultOrigins) => {
-    baseUrl = address;
-    const settings = { baseUrl: `${baseUrl}/api/v1`, credential: { apiKey: 'dashscope-key' }, resultOrigins };
-    upstream = testUpstream({ adapter: dashscope, ...settings });
-    return upstream;
-  });
+  const { upstream, vendor } = useSimulatedVendor(
+    'dashscope',
+    { apiKey: 'dashscope-key' },
+    ({ baseUrl, ...settings }) => testUpstream({ adapter: dashscope, baseUrl: `${baseUrl}/api/v1`, ...settings }),
+  );
 
   const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
     videoRequest({ model: 'wan2.7-t2v', durationSeconds: 5, ...overrides });
@@ -51,9 +46,9 @@ describe('Alibaba Model Studio', () => {
     });
   }
 
-  itListsTasks(() => upstream, video, { model: 'happyhorse-1.1-t2v', count: 105 });
+  itListsTasks(upstream, video, { model: 'happyhorse-1.1-t2v', count: 105 });
 
-  itFollowsTheRules(() => upstream, video, {
+  itFollowsTheRules(upstream, video, {
     rendered: ['1080p', { codedSize: [1080, 1920], durationSeconds: 5, cost: { amount: '5', unit: 'seconds' } }],
     refused: [
       video({ images: LINKS.slice(0, 2) }),
@@ -63,7 +58,7 @@ describe('Alibaba Model Studio', () => {
       video({ resolution: '4k' }),
     ],
     missingJob: 'nowhere',
-    other: () => ({ adapter: dashscope, baseUrl }),
+    other: () => ({ adapter: dashscope, baseUrl: vendor.baseUrl }),
     refusedProbe: 401,
     keepsEnded: true,
   });

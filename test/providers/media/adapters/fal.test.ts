@@ -5,7 +5,6 @@ import { fal } from '../../../../providers/media/adapters/fal.ts';
 import { addressMac, InvalidCallbackError } from '../../../../providers/media/callbacks.ts';
 import { fingerprintOf } from '../../../../providers/media/json.ts';
 import { ProviderUnreachableError } from '../../../../providers/media/outcomes.ts';
-import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import {
   endOf,
   imageRequest,
@@ -30,14 +29,9 @@ const LINKS = ['https://example.com/1.png', 'https://example.com/2.png'];
 const CREDENTIAL = { apiKey: 'id:secret' };
 
 describe('fal’s queue', () => {
-  let baseUrl: string;
-  let upstream: MediaUpstream;
-
-  useSimulatedVendor('fal', { apiKey: 'id:secret' }, (address, resultOrigins) => {
-    baseUrl = address;
+  const { upstream, vendor } = useSimulatedVendor('fal', CREDENTIAL, ({ baseUrl, ...settings }) => {
     const addresses = { keysUrl: `${baseUrl}/jwks.json`, addresses: { requests: baseUrl } };
-    upstream = testUpstream({ adapter: fal, baseUrl, credential: CREDENTIAL, ...addresses, resultOrigins });
-    return upstream;
+    return testUpstream({ adapter: fal, baseUrl, ...addresses, ...settings });
   });
 
   const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
@@ -53,7 +47,7 @@ describe('fal’s queue', () => {
       credentials: 'id:secret',
       fetch: (address, init) => {
         const { href } = new URL(address instanceof Request ? address.url : address);
-        return fetch(href.replace('https://queue.fal.run', baseUrl), init);
+        return fetch(href.replace('https://queue.fal.run', vendor.baseUrl), init);
       },
     });
     const model = 'fal-ai/veo3.1/image-to-video';
@@ -173,7 +167,7 @@ describe('fal’s queue', () => {
       const next_cursor = asked.length === 1 ? 'next' : null;
       response.end(JSON.stringify({ items: [{ request_id: `r${asked.length}`, json_input: { a: 1 } }], next_cursor }));
     });
-    const other = testUpstream({ adapter: fal, baseUrl, addresses: { requests: `${server.url}/v1` } });
+    const other = testUpstream({ adapter: fal, baseUrl: vendor.baseUrl, addresses: { requests: `${server.url}/v1` } });
     const sent = { request: video(), fingerprint: fingerprintOf({ a: 1 }), since: new Date(0) };
     expect(await other.find(sent, signal)).to.deep.equal(['fal-ai/veo3.1|r1', 'fal-ai/veo3.1|r2']);
     expect(asked[0]).to.match(/^\/v1\/models\/requests\/by-endpoint\?endpoint_id=fal-ai%2Fveo3\.1&/);
@@ -246,7 +240,7 @@ describe('fal’s queue', () => {
     }
   });
 
-  itFollowsTheRules(() => upstream, video, {
+  itFollowsTheRules(upstream, video, {
     refused: [
       video({ images: LINKS }),
       video({ referenceVideos: LINKS }),
@@ -255,7 +249,7 @@ describe('fal’s queue', () => {
       imageRequest({ width: 1024, height: 640, fields: { size: null, aspect_ratio: { to: 'aspect_ratio' } } }),
     ],
     missingJob: 'fal-ai/veo3.1|nowhere',
-    other: () => ({ adapter: fal, baseUrl }),
+    other: () => ({ adapter: fal, baseUrl: vendor.baseUrl }),
     isStoppable: true,
   });
 });

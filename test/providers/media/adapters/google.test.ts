@@ -8,7 +8,6 @@ import type { RenderRequest } from '../../../../providers/media/adapter.ts';
 import { google } from '../../../../providers/media/adapters/google.ts';
 import { addressMac, InvalidCallbackError } from '../../../../providers/media/callbacks.ts';
 import { JobRefusedError } from '../../../../providers/media/outcomes.ts';
-import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { pngFile } from '../../../support/media-files.ts';
 import {
   filesIn,
@@ -30,21 +29,16 @@ const OMNI = 'gemini-omni-1.1-flash';
 const GEMINI = 'gemini-3-pro-image';
 
 describe('Google', () => {
-  let baseUrl: string;
-  let upstream: MediaUpstream;
-
-  useSimulatedVendor('google', { apiKey: 'google-key' }, (address) => {
-    baseUrl = address;
-    upstream = testUpstream({ ...settings(), callbackSecret: SECRET });
-    return upstream;
-  });
+  const { upstream, vendor } = useSimulatedVendor('google', { apiKey: 'google-key' }, () =>
+    testUpstream({ ...settings(), callbackSecret: SECRET }),
+  );
 
   const settings = () => ({
     adapter: google,
-    baseUrl: `${baseUrl}/v1beta`,
-    keysUrl: `${baseUrl}/jwks.json`,
+    baseUrl: `${vendor.baseUrl}/v1beta`,
+    keysUrl: `${vendor.baseUrl}/jwks.json`,
     credential: { apiKey: 'google-key' },
-    resultOrigins: [new URL(baseUrl.replace('127.0.0.1', 'localhost')).origin],
+    resultOrigins: [new URL(vendor.baseUrl.replace('127.0.0.1', 'localhost')).origin],
   });
 
   const video = (overrides: Partial<RenderRequest> = {}): RenderRequest =>
@@ -53,7 +47,7 @@ describe('Google', () => {
     withFiles(imageRequest({ model: GEMINI, width: 1024, height: 1024, ...overrides }));
 
   it('the simulator behaves as Google’s own client expects', async () => {
-    const client = new GoogleGenAI({ apiKey: 'google-key', httpOptions: { baseUrl } });
+    const client = new GoogleGenAI({ apiKey: 'google-key', httpOptions: { baseUrl: vendor.baseUrl } });
     const inline = { imageBytes: pngFile().toString('base64'), mimeType: 'image/png' };
     const created = await client.interactions.create({
       model: OMNI,
@@ -185,7 +179,7 @@ describe('Google', () => {
     expect(await imageFrom(answer)).to.deep.equal({ files: [] });
   });
 
-  itFollowsTheRules(() => upstream, video, {
+  itFollowsTheRules(upstream, video, {
     // The file is at another origin.
     rendered: [
       '1080p',
@@ -200,7 +194,7 @@ describe('Google', () => {
     ],
     missingJob: 'v1_nowhere',
     sendImage: (other, overrides) => filesIn(other, image(overrides)),
-    other: () => ({ adapter: google, baseUrl }),
+    other: () => ({ adapter: google, baseUrl: vendor.baseUrl }),
     refusedProbe: 400,
     isStoppable: true,
     keepsEnded: true,

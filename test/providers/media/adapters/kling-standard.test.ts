@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { kling } from '../../../../providers/media/adapters/kling.ts';
 import { NotTakenError } from '../../../../providers/media/outcomes.ts';
-import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { endOf, imageRequest, submit, testUpstream, videoRequest, LINKS } from '../../../support/media.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 import {
@@ -14,16 +13,11 @@ import {
 const SECRET = `whsec_${Buffer.from('a secret of the account').toString('base64')}`;
 
 describe('Kling’s standard API', () => {
-  let baseUrl: string;
-  let upstream: MediaUpstream;
   const adapter = kling.apis?.['standard'] ?? kling;
 
-  useSimulatedVendor('kling', { apiKey: 'secret', callbackSecret: SECRET }, (address, resultOrigins) => {
-    baseUrl = address;
+  const { upstream, vendor } = useSimulatedVendor('kling', { apiKey: 'secret', callbackSecret: SECRET }, (settings) => {
     const callbackBase = 'https://genway.example/v1/provider-callbacks';
-    const settings = { adapter, baseUrl, credential: { apiKey: 'secret' }, resultOrigins };
-    upstream = testUpstream({ ...settings, callbackSecret: SECRET }, { callbackBase });
-    return upstream;
+    return testUpstream({ adapter, ...settings, callbackSecret: SECRET }, { callbackBase });
   });
 
   const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
@@ -36,7 +30,7 @@ describe('Kling’s standard API', () => {
   });
 
   it('reports the status of tasks that were submitted to the older API', async () => {
-    const older = testUpstream({ adapter: kling, baseUrl, credential: { apiKey: 'secret' } });
+    const older = testUpstream({ adapter: kling, baseUrl: vendor.baseUrl, credential: { apiKey: 'secret' } });
     const [theirs, ours] = [await submit(older, video({ model: 'kling-v2-6' })), await submit(upstream, video())];
     expect(await endOf(upstream, theirs)).to.include({ state: 'succeeded' });
     expect(await endOf(older, ours)).to.include({ state: 'succeeded' });
@@ -104,7 +98,7 @@ describe('Kling’s standard API', () => {
     });
   }
 
-  itTakesEachIdOnce(() => upstream, video);
+  itTakesEachIdOnce(upstream, video);
 
   it('reports a model that it does not have as the operator’s error', async () => {
     const error = await rejectionOf(submit(upstream, video({ model: 'kling-9' })));
@@ -136,7 +130,7 @@ describe('Kling’s standard API', () => {
     expect(await rejectionOf(older)).to.have.property('code', 'bad_request');
   });
 
-  itFollowsTheRules(() => upstream, video, {
+  itFollowsTheRules(upstream, video, {
     rendered: ['1080p', { codedSize: [1080, 1920], durationSeconds: 5, cost: { amount: '1.5', unit: 'units' } }],
     refused: [
       video({ images: LINKS.slice(0, 2) }),
@@ -148,7 +142,7 @@ describe('Kling’s standard API', () => {
       video({ resolution: '480p' }),
     ],
     missingJob: 'tasks|nowhere',
-    other: () => ({ adapter, baseUrl }),
+    other: () => ({ adapter, baseUrl: vendor.baseUrl }),
     refusedProbe: 401,
   });
 });

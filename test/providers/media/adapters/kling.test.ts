@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { kling } from '../../../../providers/media/adapters/kling.ts';
 import { JobRefusedError, NotTakenError } from '../../../../providers/media/outcomes.ts';
-import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import {
   endOf,
   imageRequest,
@@ -21,16 +20,11 @@ import {
 } from '../../../support/simulated-vendor.ts';
 
 describe('Kling’s API', () => {
-  let baseUrl: string;
-  let upstream: MediaUpstream;
   let count = 0;
 
-  useSimulatedVendor('kling', { apiKey: 'secret' }, (address, resultOrigins) => {
-    baseUrl = address;
-    const credential = { accessKey: 'access', secretKey: 'secret' };
-    upstream = testUpstream({ adapter: kling, baseUrl, credential, resultOrigins });
-    return upstream;
-  });
+  const { upstream, vendor } = useSimulatedVendor('kling', { apiKey: 'secret' }, (settings) =>
+    testUpstream({ adapter: kling, ...settings, credential: { accessKey: 'access', secretKey: 'secret' } }),
+  );
 
   /** The vendor accepts each of our ids once. */
   const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
@@ -43,7 +37,7 @@ describe('Kling’s API', () => {
       [{ apiKey: 'wrong' }, false],
       [{ accessKey: 'access', secretKey: 'wrong' }, false],
     ] as const) {
-      const other = testUpstream({ adapter: kling, baseUrl, credential });
+      const other = testUpstream({ adapter: kling, baseUrl: vendor.baseUrl, credential });
       const outcome = await submit(other, video()).catch((error: unknown) => error);
       if (isTaken) expect(outcome).to.be.a('string');
       else expect(outcome).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);
@@ -103,7 +97,7 @@ describe('Kling’s API', () => {
     });
   }
 
-  itTakesEachIdOnce(() => upstream, video);
+  itTakesEachIdOnce(upstream, video);
 
   it('refuses by its code under HTTP 200 as well', async () => {
     const answer = { code: 1301, message: 'sensitive' };
@@ -111,7 +105,7 @@ describe('Kling’s API', () => {
     expect(error).to.be.instanceOf(JobRefusedError).with.property('code', 'content_policy_violation');
   });
 
-  itFollowsTheRules(() => upstream, video, {
+  itFollowsTheRules(upstream, video, {
     rendered: ['1080p', { codedSize: [1080, 1920], durationSeconds: 5, cost: { amount: '3.5', unit: 'units' } }],
     refused: [
       video({ images: LINKS.slice(0, 2) }),
@@ -126,6 +120,6 @@ describe('Kling’s API', () => {
       imageRequest({ width: 1024, height: 1024, background: 'transparent' }),
     ],
     missingJob: 'text2video|nowhere',
-    other: () => ({ adapter: kling, baseUrl }),
+    other: () => ({ adapter: kling, baseUrl: vendor.baseUrl }),
   });
 });

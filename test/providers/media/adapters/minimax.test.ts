@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { minimax } from '../../../../providers/media/adapters/minimax.ts';
 import { OutcomeUnknownError, ProviderUnreachableError } from '../../../../providers/media/outcomes.ts';
-import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { submit, testUpstream, usingVendor, videoRequest, LINKS } from '../../../support/media.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 import { itFollowsTheRules, itListsTasks, useSimulatedVendor } from '../../../support/simulated-vendor.ts';
@@ -9,15 +8,9 @@ import { itFollowsTheRules, itListsTasks, useSimulatedVendor } from '../../../su
 const signal = new AbortController().signal;
 
 describe('MiniMax', () => {
-  let baseUrl: string;
-  let upstream: MediaUpstream;
-
-  useSimulatedVendor('minimax', { apiKey: 'minimax-key' }, (address, resultOrigins) => {
-    baseUrl = address;
-    const settings = { baseUrl: `${baseUrl}/v2`, credential: { apiKey: 'minimax-key' }, resultOrigins };
-    upstream = testUpstream({ adapter: minimax, ...settings });
-    return upstream;
-  });
+  const { upstream, vendor } = useSimulatedVendor('minimax', { apiKey: 'minimax-key' }, ({ baseUrl, ...settings }) =>
+    testUpstream({ adapter: minimax, baseUrl: `${baseUrl}/v2`, ...settings }),
+  );
 
   const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
     videoRequest({ durationSeconds: 5, resolution: '768p', ...overrides });
@@ -63,7 +56,7 @@ describe('MiniMax', () => {
     ]);
   });
 
-  itListsTasks(() => upstream, video, { model: 'MiniMax-listed', count: 25 });
+  itListsTasks(upstream, video, { model: 'MiniMax-listed', count: 25 });
 
   for (const [what, list] of [
     [
@@ -105,7 +98,7 @@ describe('MiniMax', () => {
     }
   });
 
-  itFollowsTheRules(() => upstream, video, {
+  itFollowsTheRules(upstream, video, {
     rendered: ['1440p', { codedSize: [1440, 2560], durationSeconds: 5, cost: { amount: '5', unit: 'seconds' } }],
     refused: [
       video({ resolution: '1080p' }),
@@ -113,7 +106,7 @@ describe('MiniMax', () => {
       video({ images: LINKS, imagesAs: 'first_and_last_frame' }),
     ],
     missingJob: 'nowhere',
-    other: () => ({ adapter: minimax, baseUrl }),
+    other: () => ({ adapter: minimax, baseUrl: vendor.baseUrl }),
     refusedProbe: 401,
     keepsEnded: true,
   });

@@ -3,7 +3,6 @@ import OpenAI, { APIError, toFile } from 'openai';
 import type { RenderRequest } from '../../../../providers/media/adapter.ts';
 import { openaiImages } from '../../../../providers/media/adapters/openai-images.ts';
 import { NotTakenError, OutcomeUnknownError } from '../../../../providers/media/outcomes.ts';
-import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { filesIn, imageRequest, sizeOf, sizesOf, testUpstream, usingVendor } from '../../../support/media.ts';
 import { pngFile } from '../../../support/media-files.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
@@ -12,14 +11,9 @@ import { useSimulatedVendor } from '../../../support/simulated-vendor.ts';
 const LINKS = ['https://example.com/1.png', 'https://example.com/2.png'];
 
 describe('OpenAI’s images', () => {
-  let baseUrl: string;
-  let upstream: MediaUpstream;
-
-  useSimulatedVendor('openai-images', { apiKey: 'openai-key' }, (address) => {
-    baseUrl = address;
-    upstream = testUpstream({ adapter: openaiImages, baseUrl, credential: { apiKey: 'openai-key' } });
-    return upstream;
-  });
+  const { upstream, vendor } = useSimulatedVendor('openai-images', { apiKey: 'openai-key' }, (settings) =>
+    testUpstream({ adapter: openaiImages, ...settings }),
+  );
 
   /** A request with these images, which have been fetched. */
   const edit = (links: readonly string[], overrides: Partial<RenderRequest> = {}): RenderRequest =>
@@ -30,7 +24,7 @@ describe('OpenAI’s images', () => {
     });
 
   it('are rendered by the simulator as the client of OpenAI expects', async () => {
-    const client = new OpenAI({ apiKey: 'openai-key', baseURL: `${baseUrl}/v1`, maxRetries: 0 });
+    const client = new OpenAI({ apiKey: 'openai-key', baseURL: `${vendor.baseUrl}/v1`, maxRetries: 0 });
     const model = 'gpt-image-2.5-sunburst';
     const generated = await client.images.generate({ model, prompt: 'A lighthouse', size: '1536x864', n: 1 });
     expect(await sizesIn(generated.data)).to.deep.equal([[1536, 864]]);

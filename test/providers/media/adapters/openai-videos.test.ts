@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import OpenAI, { APIError, toFile } from 'openai';
 import { openaiVideos } from '../../../../providers/media/adapters/openai-videos.ts';
-import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { findJobs, submit, testUpstream, usingVendor, videoRequest, LINKS } from '../../../support/media.ts';
 import { readMp4 } from '../../../support/mp4.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
@@ -10,17 +9,12 @@ import { itFollowsTheRules, useSimulatedVendor } from '../../../support/simulate
 const signal = new AbortController().signal;
 
 describe('the wire format of OpenAI’s videos', () => {
-  let baseUrl: string;
-  let upstream: MediaUpstream;
-
-  useSimulatedVendor('openai-videos', { apiKey: 'relay-key' }, (address) => {
-    baseUrl = address;
-    upstream = testUpstream({ adapter: openaiVideos, baseUrl, credential: { apiKey: 'relay-key' } });
-    return upstream;
-  });
+  const { upstream, vendor } = useSimulatedVendor('openai-videos', { apiKey: 'relay-key' }, (settings) =>
+    testUpstream({ adapter: openaiVideos, ...settings }),
+  );
 
   it('is implemented by the simulator as the client of OpenAI expects', async () => {
-    const client = new OpenAI({ apiKey: 'relay-key', baseURL: `${baseUrl}/v1`, maxRetries: 0 });
+    const client = new OpenAI({ apiKey: 'relay-key', baseURL: `${vendor.baseUrl}/v1`, maxRetries: 0 });
     const created = await client.videos.create({
       model: 'sora-2',
       prompt: 'A lighthouse',
@@ -128,7 +122,7 @@ describe('the wire format of OpenAI’s videos', () => {
     }
   });
 
-  itFollowsTheRules(() => upstream, videoRequest, {
+  itFollowsTheRules(upstream, videoRequest, {
     rendered: ['1080p', { codedSize: [1080, 1920], durationSeconds: 2 }],
     refused: [
       videoRequest({ images: LINKS.slice(0, 2) }),
@@ -136,7 +130,7 @@ describe('the wire format of OpenAI’s videos', () => {
       videoRequest({ referenceAudios: LINKS }),
     ],
     missingJob: 'video_nowhere',
-    other: () => ({ adapter: openaiVideos, baseUrl }),
+    other: () => ({ adapter: openaiVideos, baseUrl: vendor.baseUrl }),
     refusedProbe: 401,
     isStoppable: true,
   });

@@ -25,15 +25,12 @@ const SECRET = `whsec_${Buffer.from('the secret of the account').toString('base6
 const SDXL = 'stability-ai/sdxl:7762fd07cf82c948538e41f63f77d685e02b063e37e496e96eefd46c929f9bdc';
 
 describe('Replicate’s predictions', () => {
-  let baseUrl: string;
-  let upstream: MediaUpstream;
-
-  useSimulatedVendor('replicate', { apiKey: CREDENTIAL.apiKey, callbackSecret: SECRET }, (address, resultOrigins) => {
-    baseUrl = address;
-    const settings = { callbackSecret: SECRET, credential: CREDENTIAL, resultOrigins };
-    upstream = testUpstream({ adapter: replicate, baseUrl: `${baseUrl}/v1`, ...settings });
-    return upstream;
-  });
+  const { upstream, vendor } = useSimulatedVendor(
+    'replicate',
+    { ...CREDENTIAL, callbackSecret: SECRET },
+    ({ baseUrl, ...settings }) =>
+      testUpstream({ adapter: replicate, baseUrl: `${baseUrl}/v1`, callbackSecret: SECRET, ...settings }),
+  );
 
   const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
     videoRequest({ model: 'google/veo-3.1-fast', durationSeconds: 4, ...overrides });
@@ -49,7 +46,7 @@ describe('Replicate’s predictions', () => {
   }
 
   it('the simulator behaves as Replicate’s own client expects', async () => {
-    const client = new Replicate({ auth: CREDENTIAL.apiKey, baseUrl: `${baseUrl}/v1`, useFileOutput: false });
+    const client = new Replicate({ auth: CREDENTIAL.apiKey, baseUrl: `${vendor.baseUrl}/v1`, useFileOutput: false });
     const input = { prompt: 'A lighthouse', duration: 4 };
     const created = await client.predictions.create({ model: 'google/veo-3.1-fast', input });
     const ended = await client.wait(created, { interval: 10 });
@@ -275,11 +272,11 @@ describe('Replicate’s predictions', () => {
     }
   });
 
-  itFollowsTheRules(() => upstream, video, {
+  itFollowsTheRules(upstream, video, {
     rendered: ['1080p', { codedSize: [1080, 1920], durationSeconds: 4, cost: { amount: '4.25', unit: 'seconds' } }],
     refused: [video({ images: LINKS }), video({ referenceVideos: LINKS }), video({ referenceAudios: LINKS })],
     missingJob: 'nowhere',
-    other: () => ({ adapter: replicate, baseUrl }),
+    other: () => ({ adapter: replicate, baseUrl: vendor.baseUrl }),
     refusedProbe: 401,
     isStoppable: true,
   });

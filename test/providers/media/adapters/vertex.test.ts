@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { RenderRequest } from '../../../../providers/media/adapter.ts';
 import { vertex } from '../../../../providers/media/adapters/vertex.ts';
-import { createMediaUpstream, type MediaUpstream } from '../../../../providers/media/upstream.ts';
+import { createMediaUpstream } from '../../../../providers/media/upstream.ts';
 import { checkUpstreams } from '../../../../providers/upstreams.ts';
 import { parseOperatorFile } from '../../../../catalogue/operator-file.ts';
 import { startVertexMedia } from '../../../../lab/stack/clouds/vertex-media.ts';
@@ -12,16 +12,10 @@ import { filesIn, imageRequest, LINKS, sizesOf, submit, testUpstream, videoReque
 import { itFollowsTheRules, renderVideo, useSimulatedVendor } from '../../../support/simulated-vendor.ts';
 
 describe('Vertex AI', () => {
-  let baseUrl: string;
-  let upstream: MediaUpstream;
+  const { upstream, vendor } = useSimulatedVendor('vertex', { apiKey: 'vertex-token' }, (settings) =>
+    testUpstream({ adapter: vertex, ...settings, addresses: { storage: settings.baseUrl } }),
+  );
 
-  useSimulatedVendor('vertex', { apiKey: 'vertex-token' }, (address) => {
-    baseUrl = address;
-    upstream = testUpstream({ adapter: vertex, baseUrl, ...settings() });
-    return upstream;
-  });
-
-  const settings = () => ({ credential: { apiKey: 'vertex-token' }, addresses: { storage: baseUrl } });
   const video = (overrides: Partial<RenderRequest> = {}): RenderRequest =>
     withFiles(videoRequest({ model: 'veo-3.1-generate-001', durationSeconds: 8, ...overrides }));
   const image = (overrides: Partial<RenderRequest> = {}): RenderRequest =>
@@ -50,7 +44,7 @@ describe('Vertex AI', () => {
     expect(await sizesOf(accepted.files)).to.deep.equal([[2816, 1536]]);
   });
 
-  itFollowsTheRules(() => upstream, video, {
+  itFollowsTheRules(upstream, video, {
     // The file is in Cloud Storage, which takes the same token.
     rendered: ['1080p', { codedSize: [1080, 1920], durationSeconds: 8 }],
     refused: [
@@ -63,11 +57,11 @@ describe('Vertex AI', () => {
     ],
     missingJob: 'projects/p/locations/l/publishers/google/models/veo-3.1-generate-001/operations/nowhere',
     sendImage: (other, overrides) => filesIn(other, image(overrides)),
-    other: () => ({ adapter: vertex, baseUrl }),
+    other: () => ({ adapter: vertex, baseUrl: vendor.baseUrl }),
   });
 
   describe('with tokens of a service account', () => {
-    const cloud = useStarted(() => startVertexMedia(() => ({ url: baseUrl, key: 'vertex-token' })));
+    const cloud = useStarted(() => startVertexMedia(() => ({ url: vendor.baseUrl, key: 'vertex-token' })));
 
     it('renders a video and reads its file in Cloud Storage, with a token in each request', async () => {
       const file = parseOperatorFile(JSON.stringify({ media: [cloud.upstream] }), 'file', () => undefined);

@@ -1,20 +1,14 @@
 import { expect } from 'chai';
 import { xai } from '../../../../providers/media/adapters/xai.ts';
-import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { endOf, LINKS, submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { itFollowsTheRules, useSimulatedVendor } from '../../../support/simulated-vendor.ts';
 
 const signal = new AbortController().signal;
 
 describe('xAI', () => {
-  let baseUrl: string;
-  let upstream: MediaUpstream;
-
-  useSimulatedVendor('xai', { apiKey: 'xai-key' }, (address, resultOrigins) => {
-    baseUrl = address;
-    upstream = testUpstream({ adapter: xai, baseUrl, credential: { apiKey: 'xai-key' }, resultOrigins });
-    return upstream;
-  });
+  const { upstream, vendor } = useSimulatedVendor('xai', { apiKey: 'xai-key' }, (settings) =>
+    testUpstream({ adapter: xai, ...settings }),
+  );
 
   const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
     videoRequest({ model: 'grok-imagine-video-1.5', durationSeconds: 5, ...overrides });
@@ -52,7 +46,7 @@ describe('xAI', () => {
     expect(upstream.traitsOf('video')).to.include({ isRefusalBilled: true, recovery: 'none' });
   });
 
-  itFollowsTheRules(() => upstream, video, {
+  itFollowsTheRules(upstream, video, {
     rendered: ['1080p', { codedSize: [1080, 1920], durationSeconds: 5, cost: { amount: '1.25', unit: 'usd' } }],
     refused: [
       video({ images: LINKS.slice(0, 2) }),
@@ -64,7 +58,7 @@ describe('xAI', () => {
       video({ resolution: '4k' }),
     ],
     missingJob: 'nowhere',
-    other: () => ({ adapter: xai, baseUrl }),
+    other: () => ({ adapter: xai, baseUrl: vendor.baseUrl }),
     refusedProbe: 400,
   });
 
