@@ -7,16 +7,17 @@ import { listAccountBudgets, setAccountBudget } from '../../../db/queries/accoun
 import { listEndUserBudgets, setEndUserBudget } from '../../../db/queries/end-user-budgets.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { createFundedKey, reloadAccount } from '../../support/factories.ts';
+import { runsAll } from '../../support/properties.ts';
 import { openTextLedger } from '../../support/text-money.ts';
 
-const PROCESSES = 16;
+const PROCESSES = runsAll ? 16 : 4;
 /** The number of processes that are killed while they hold money. */
-const KILLED = 5;
+const KILLED = Math.floor(PROCESSES / 3);
 const PICO_PER_USD = 10n ** 12n;
 /** Enough for less than half of the requests of all processes. */
-const BALANCE = 250_000n;
-/** Enough for a third of the requests of half of the processes. */
-const BUDGET = 150_000n;
+const BALANCE = 15_000n * BigInt(PROCESSES);
+/** Enough for less than half of the requests of half of the processes. */
+const BUDGET = 9_000n * BigInt(PROCESSES);
 
 describe('many processes on one account', () => {
   let testDatabase: TestDatabase;
