@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'esbuild';
 
-/** The programs that tests start most often. */
-const PROGRAMS = ['api', 'text', 'worker', 'genway'];
+/** The programs that tests start. */
+const PROGRAMS = ['api', 'text', 'worker', 'genway', 'start', 'simulator', 'migrate'];
 /**
  * Packages with native code, with files that are found by their path, those that the programs do without, and packages in
  * CommonJS that are imported on use: their names are lost in a bundle.
