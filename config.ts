@@ -156,6 +156,12 @@ export function loadRecoveryConfig(env: Environment = process.env) {
   };
 }
 
+/** Reads the configuration of `genway replay`. @throws ConfigurationError naming every variable that is invalid */
+export function loadReplayConfig(env: Environment = process.env) {
+  const { workflowBundle } = workerOf(readVariables(env).values);
+  return { workflowBundle };
+}
+
 /**
  * Reads the simulator's configuration, which contains no secrets of Genway.
  *

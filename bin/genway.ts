@@ -6,15 +6,17 @@ import {
   loadDatabaseConfig,
   loadFilesConfig,
   loadRecoveryConfig,
+  loadReplayConfig,
   loadSecretsConfig,
 } from '../config.ts';
-import { CommandError, connectAdmin } from './command/admin-client.ts';
+import { connectAdmin } from './command/admin-client.ts';
 import { addCommands } from './command/commands.ts';
 import { addConfigCommands } from './command/config.ts';
 import { addPartitionCommands } from './command/partitions.ts';
 import { describeError } from './parts/describe-error.ts';
 import { toLines } from './parts/terminal-text.ts';
 import { addRecoverCommand } from './command/recover.ts';
+import { addReplayCommand } from './command/replay.ts';
 import { addSecretsCommands } from './command/secrets.ts';
 
 const program = new Command('genway')
@@ -47,16 +49,7 @@ addConfigCommands(
 addPartitionCommands(program, loadDatabaseConfig, print);
 addRecoverCommand(program, loadRecoveryConfig, print);
 addSecretsCommands(program, loadSecretsConfig, print);
-program
-  .command('replay <file>')
-  .description('check that the workflows of this version would make the same decisions as a saved history')
-  .action(async (file: string) => {
-    const { replayHistoryFile } = await import('./replay.ts');
-    const { workflowType, workflowId, events, difference } = await replayHistoryFile(file);
-    if (difference !== null)
-      throw new CommandError(`${workflowType} ${workflowId} would behave differently: ${difference}`);
-    print(`${workflowType} ${workflowId} replays: ${events} events`);
-  });
+addReplayCommand(program, loadReplayConfig, print);
 
 try {
   await program.parseAsync();

@@ -5,6 +5,7 @@ import { addCommands } from '../../bin/command/commands.ts';
 import { addConfigCommands } from '../../bin/command/config.ts';
 import { addPartitionCommands } from '../../bin/command/partitions.ts';
 import { addRecoverCommand } from '../../bin/command/recover.ts';
+import { addReplayCommand } from '../../bin/command/replay.ts';
 import { addSecretsCommands } from '../../bin/command/secrets.ts';
 import { describeError } from '../../bin/parts/describe-error.ts';
 import {
@@ -13,6 +14,7 @@ import {
   loadDatabaseConfig,
   loadFilesConfig,
   loadRecoveryConfig,
+  loadReplayConfig,
   loadSecretsConfig,
 } from '../../config.ts';
 import type { TestApp } from './app.ts';
@@ -47,6 +49,7 @@ export async function runGenway(words: readonly string[], environment: Environme
   addConfigCommands(program, { load: () => loadFilesConfig(environment), connect }, terminal);
   addPartitionCommands(program, () => loadDatabaseConfig(environment), print);
   addRecoverCommand(program, () => loadRecoveryConfig(environment), print);
+  addReplayCommand(program, () => loadReplayConfig(environment), print);
   addSecretsCommands(program, () => loadSecretsConfig(environment), print);
   try {
     await program.parseAsync(words, { from: 'user' });

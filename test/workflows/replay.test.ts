@@ -107,6 +107,11 @@ describe('the workflows', () => {
     }
   });
 
+  it('the replay refuses a file that is not there', async () => {
+    const { message } = await rejectionOf(replayHistoryFile(join(folder, 'nowhere.json'), current));
+    expect(message).to.match(/^The history cannot be read: ENOENT: /);
+  });
+
   it('leave no trace in the saved histories of the machine that recorded them', () => {
     for (const { workflowId, text } of histories) expect(text, workflowId).to.not.match(/"\d+@|\(\//);
   });
