@@ -313,21 +313,45 @@ describe('a submission', () => {
 
     /** Makes this worker's cached health of upstreams too old. */
     const untilReadAgain = () => setTimeout(2_100);
+    const why = { model: null, author: 'ada', reason: 'a test' };
+    let refusing: string;
+    let busy: string;
+    let unreachable: string;
+    let disabled: string;
+    let disabledForOther: string;
+    let disabledShortly: string;
+
+    before(async () => {
+      [refusing, busy, unreachable] = [upstreamWith({}), upstreamWith({}), upstreamWith({})];
+      await Promise.all([
+        earlier(refusing, 1, 'access_refused'),
+        earlier(busy, 10, 'busy'),
+        earlier(unreachable, 5, 'unreachable'),
+      ]);
+      [disabled, disabledForOther, disabledShortly] = [upstreamWith({}), upstreamWith({}), upstreamWith({})];
+      await Promise.all([
+        recordUpstreamOverride(database, { ...why, upstream: disabled, disabledSeconds: 600 }),
+        recordUpstreamOverride(database, {
+          ...why,
+          upstream: disabledForOther,
+          model: 'another model',
+          disabledSeconds: 600,
+        }),
+        recordUpstreamOverride(database, { ...why, upstream: disabledShortly, disabledSeconds: 60 }),
+      ]);
+      await untilReadAgain();
+    });
 
     it('uses the next route at once if the vendor refused access before', async () => {
-      const [name, other] = [upstreamWith({}), upstreamWith({})];
-      await earlier(name, 1, 'access_refused');
-      await untilReadAgain();
-      const task = await run(await taskOn(name, other));
+      const other = upstreamWith({});
+      const task = await run(await taskOn(refusing, other));
       expect(task.status).to.equal('succeeded');
       expect(await attemptsOf(task)).to.deep.equal([`${other}: accepted by the answer`]);
     });
 
     it('keeps its route although the vendor was too busy for others', async () => {
-      const [name, other] = [upstreamWith({}), upstreamWith({})];
-      await earlier(name, 10, 'busy');
-      await untilReadAgain();
-      expect(await attemptsOf(await run(await taskOn(name, other)))).to.deep.equal([`${name}: accepted by the answer`]);
+      const task = await run(await taskOn(busy, upstreamWith({})));
+      expect(await attemptsOf(task)).to.deep.equal([`${busy}: accepted by the answer`]);
     });
 
     it('uses the next route if the vendor is too busy for this submission', async () => {
@@ -339,50 +363,52 @@ describe('a submission', () => {
     });
 
     it('uses a route whose circuit is open if there is no other', async () => {
-      const name = upstreamWith({});
-      await earlier(name, 5, 'unreachable');
-      await untilReadAgain();
-      expect(await attemptsOf(await run(await taskOn(name)))).to.deep.equal([`${name}: accepted by the answer`]);
+      expect(await attemptsOf(await run(await taskOn(unreachable)))).to.deep.equal([
+        `${unreachable}: accepted by the answer`,
+      ]);
     });
 
     it('never uses a route that an operator disabled, and uses it when it is enabled again', async () => {
-      const [name, other] = [upstreamWith({}), upstreamWith({})];
-      const why = { upstream: name, model: null, author: 'ada', reason: 'a test' };
-      await recordUpstreamOverride(database, { ...why, model: 'another model', disabledSeconds: 600 });
-      await untilReadAgain();
-      expect(await attemptsOf(await run(await taskOn(name)))).to.deep.equal([`${name}: accepted by the answer`]);
-      await recordUpstreamOverride(database, { ...why, disabledSeconds: 600 });
-      await untilReadAgain();
-      expect(await attemptsOf(await run(await taskOn(name, other)))).to.deep.equal([
+      expect(await attemptsOf(await run(await taskOn(disabledForOther)))).to.deep.equal([
+        `${disabledForOther}: accepted by the answer`,
+      ]);
+      const other = upstreamWith({});
+      expect(await attemptsOf(await run(await taskOn(disabled, other)))).to.deep.equal([
         `${other}: accepted by the answer`,
       ]);
-      expect((await run(await taskOn(name))).failure, 'for too long').to.include({ code: 'processing_unavailable' });
-      await recordUpstreamOverride(database, { ...why, disabledSeconds: 60 });
-      await untilReadAgain();
-      const waiting = await taskOn(name);
+      expect((await run(await taskOn(disabled))).failure, 'for too long').to.include({
+        code: 'processing_unavailable',
+      });
+      const waiting = await taskOn(disabledShortly);
       const ended = run(waiting);
       await untilReadAgain();
       expect(await attemptsOf(waiting), 'out of service').to.deep.equal([]);
-      await recordUpstreamOverride(database, { ...why, disabledSeconds: null });
+      await recordUpstreamOverride(database, { ...why, upstream: disabledShortly, disabledSeconds: null });
       await ended;
-      expect(await attemptsOf(waiting)).to.deep.equal([`${name}: accepted by the answer`]);
+      expect(await attemptsOf(waiting)).to.deep.equal([`${disabledShortly}: accepted by the answer`]);
     });
   });
 
   describe('to an upstream that requests a wait', () => {
-    for (const [what, action, next] of [
-      ['the state of a job', 'jobs', 'takes it'],
-      ['a file', 'file', 'takes it'],
-      ['a search for a job', 'list', 'takes it, and the answer is lost'],
-    ] as const) {
-      it(`waits as long as requested before it repeats ${what}`, async () => {
+    const expectWait = (call: string): void => {
+      const [first = 0, second = 0] = callsAtMs[call] ?? [];
+      expect(second - first, call).to.be.at.least(1_900);
+    };
+
+    it('waits as long as requested before it repeats the state of a job, a file or a search for a job', async () => {
+      const CASES = [
+        ['jobs', 'takes it'],
+        ['file', 'takes it'],
+        ['list', 'takes it, and the answer is lost'],
+      ] as const;
+      const waited = CASES.map(async ([action, next]) => {
         const name = upstreamWith({}, [next]);
         limited.set(`${name}/${action}`, 2);
         expect((await run(await taskOn(name))).status).to.equal('succeeded');
-        const [first = 0, second = 0] = callsAtMs[`${name}/${action}`] ?? [];
-        expect(second - first).to.be.at.least(1_900);
+        expectWait(`${name}/${action}`);
       });
-    }
+      await Promise.all(waited);
+    });
 
     it('waits as long as requested before it repeats a cancellation', async () => {
       const name = upstreamWith({});
@@ -393,8 +419,7 @@ describe('a submission', () => {
       await finishAsFailed(database, task);
       await run(task);
       expect(cancelled).to.include(task.id);
-      const [first = 0, second = 0] = callsAtMs[`${name}/cancel`] ?? [];
-      expect(second - first).to.be.at.least(1_900);
+      expectWait(`${name}/cancel`);
     });
   });
 
