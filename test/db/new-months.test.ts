@@ -6,10 +6,11 @@ import { topUp } from '../../db/queries/credits.ts';
 import { newId } from '../../domain/ids.ts';
 import { useTestDatabase } from '../support/database.ts';
 import { createFundedKey, createTaskRow, finishAsSucceeded } from '../support/factories.ts';
+import { runsAll } from '../support/properties.ts';
 import { newHold, openTextLedger, settlementOf } from '../support/text-money.ts';
 
 const THIS_YEAR = new Date().getUTCFullYear();
-const FUTURE_YEARS = Array.from({ length: 6 }, (_, index) => THIS_YEAR + 2 + index);
+const FUTURE_YEARS = Array.from({ length: runsAll ? 6 : 2 }, (_, index) => THIS_YEAR + 2 + index);
 
 describe('the tables of new months', () => {
   const testDatabase = useTestDatabase();

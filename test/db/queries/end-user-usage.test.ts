@@ -5,7 +5,7 @@ import { MAX_END_USERS, sumEndUserUsage } from '../../../db/queries/end-user-usa
 import { useTestDatabase } from '../../support/database.ts';
 import { createFundedKey, createTextRequestRow, type TestKey } from '../../support/factories.ts';
 
-const NAMES = 2 * MAX_END_USERS;
+const NAMES = MAX_END_USERS + 10;
 const STEP = 1_000;
 
 describe('a client that names another end user in each of thousands of requests', () => {

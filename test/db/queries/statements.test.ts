@@ -10,7 +10,7 @@ describe('statements', () => {
 
   it('read only the transfers of a busy account that are not summed yet', async () => {
     const { database } = test;
-    const [key] = await seedConsole(database, { accounts: 2, tasks: 0, transfers: 60_000 }, () => {});
+    const [key] = await seedConsole(database, { accounts: 2, tasks: 0, transfers: 15_000 }, () => {});
     const accountId = key?.accountId ?? '';
     const times = await database('transfers').where('account_id', accountId).pluck<Date[]>('created_at');
     const last = new Date(Math.max(...times.map(Number)));
