@@ -10,21 +10,24 @@ import { PlayedBilling } from '../support/plan-billing.ts';
 import { newId } from '../../domain/ids.ts';
 import { CATALOGUE } from '../support/catalogue.ts';
 import type { TestApp } from '../support/app.ts';
-import { describeInBrowser, type Tab } from '../support/browser.ts';
+import { describeInBrowser, type Screen, type Tab } from '../support/browser.ts';
 import { invite, startTestConsole, Visitor } from '../support/console.ts';
 import { CLIENT, startProvider, type TestProvider } from '../support/open-id.ts';
 import { runsAll } from '../support/properties.ts';
 import { makeSamples, type Samples } from '../support/samples.ts';
 
+const CONTRAST = 'color-contrast';
+/** Half of the processor time: {@link findNewColors} finds the elements to check, unless with `--all` axe checks all. */
+const AXE_CONTRAST_OPTIONS = { runOnly: [CONTRAST], resultTypes: ['violations'], preload: false };
 /** WCAG 2.2, levels A and AA: https://www.deque.com/axe/core-documentation/api-documentation/ */
 const AXE_OPTIONS = {
+  ...AXE_CONTRAST_OPTIONS,
   runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] },
-  resultTypes: ['violations'],
-  preload: false,
+  rules: { [CONTRAST]: { enabled: runsAll } },
 };
 
 /** The colors do not depend on the width: axe checks each color scheme once, and each width once. */
-const WIDE = { width: 1440, colorScheme: 'light' } as const;
+const WIDE = { width: 1280, colorScheme: 'light' } as const;
 const NARROW = { width: 390, colorScheme: 'dark' } as const;
 type Variant = typeof WIDE | typeof NARROW;
 
@@ -114,6 +117,7 @@ describeInBrowser('every page of the console', (browser) => {
   let stranger: Tab;
   /** An owner of an account who is also an operator of the gateway. */
   let user: Tab;
+  const screens: Variant[] = [WIDE, NARROW];
 
   before(async () => {
     provider = await startProvider();
@@ -131,10 +135,15 @@ describeInBrowser('every page of the console', (browser) => {
       token: invitation.split('/').at(-1) ?? '',
     };
     payer = customer.accountId;
-    [stranger, user] = await Promise.all([browser.open(app.baseUrl), browser.open(app.baseUrl)]);
+    [stranger, user] = await Promise.all([open(), open()]);
     const person = { email: 'all@example.com', account_id: customer.accountId, staff_role: 'operator' } as const;
     await user.signIn(await Visitor.invited(app, person));
   });
+  async function open(screen: Partial<Screen> = {}): Promise<Tab> {
+    const tab = await browser.open(app.baseUrl, { ...WIDE, ...screen });
+    await tab.page.addInitScript(axe.source);
+    return tab;
+  }
   after(async () => {
     await Promise.all([stranger?.close(), user?.close()]);
     await app?.stop();
@@ -142,7 +151,6 @@ describeInBrowser('every page of the console', (browser) => {
   });
 
   for (const { path, access, prefix = '/console' } of CHECKED) {
-    const variants = runsAll || ALSO_NARROW.includes(path) ? [WIDE, NARROW] : [WIDE];
     it(`the page is accessible, small, and violates no policy: ${prefix}${path}`, async () => {
       const tab = access === 'everybody' ? stranger : user;
       const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => sampleOf(samples, name));
@@ -156,11 +164,15 @@ describeInBrowser('every page of the console', (browser) => {
       const complaintsBefore = tab.complaints.length;
       await tab.page.goto(address);
       expect(await tab.takeBytes(), 'bytes of the page with its styles and scripts').to.be.within(1, MAX_PAGE_BYTES);
-      await tab.page.setViewportSize({ width: 1280, height: 900 });
-      const cutOff = `[...document.querySelectorAll('.table')].filter((table) => table.scrollWidth > table.clientWidth).map((table) => table.ariaLabel)`;
-      expect(await tab.page.evaluate<string[]>(cutOff), 'tables that are cut off at 1280 pixels').to.deep.equal([]);
-      expect(await overflowOf(tab), 'pixels that are wider than a narrow screen').to.be.at.most(0);
-      expect(await findingsOn(tab, variants)).to.deep.equal([]);
+      for (const screen of screens) {
+        await tab.page.setViewportSize({ width: screen.width, height: 900 });
+        if (screen === WIDE) expect(await cutOffTablesOf(tab), 'tables that are cut off').to.deep.equal([]);
+        else expect(await overflowOf(tab), 'pixels that are wider than a narrow screen').to.be.at.most(0);
+        if (runsAll || screen === WIDE || ALSO_NARROW.includes(path))
+          expect(await findingsOn(tab, screen)).to.deep.equal([]);
+      }
+      // The next page opens on the screen of this one, because resizing draws a page again.
+      screens.reverse();
       const withoutId = `document.querySelectorAll('form[method=post]:not(:has([name=form_id]))').length`;
       expect(await tab.page.evaluate<number>(withoutId), 'forms that act twice when they are sent twice').to.equal(0);
       expect(tab.complaints.slice(complaintsBefore)).to.deep.equal([]);
@@ -168,28 +180,34 @@ describeInBrowser('every page of the console', (browser) => {
   }
 
   it('the pages for everybody are accessible in Chinese', async () => {
-    const reader = await browser.open(app.baseUrl, { language: 'zh' });
+    const reader = await open({ language: 'zh' });
     try {
       for (const path of ['/', '/models', `/models/${samples['model']}`, '/pricing', '/docs', '/status']) {
         await reader.page.goto(path);
         expect(await reader.page.locator('html').getAttribute('lang'), path).to.equal('zh');
-        expect(await overflowOf(reader), path).to.be.at.most(0);
-        expect(await findingsOn(reader, [WIDE, NARROW]), path).to.deep.equal([]);
+        for (const screen of screens) {
+          await reader.page.setViewportSize({ width: screen.width, height: 900 });
+          expect(await overflowOf(reader), path).to.be.at.most(0);
+          expect(await findingsOn(reader, screen), path).to.deep.equal([]);
+        }
+        screens.reverse();
       }
     } finally {
       await reader.close();
     }
   });
 
-  it('would not pass with an inline script, or without labels', async () => {
+  it('would not pass with an inline script, without labels, or with pale text', async () => {
     const { page } = stranger;
     await page.goto('/console/sign-in');
     const complaintsBefore = stranger.complaints.length;
     await page.evaluate(`
       document.body.append(Object.assign(document.createElement('script'), { textContent: '1' }));
       document.querySelectorAll('label').forEach((label) => label.remove());
+      document.querySelector('h1').style.color = '#eee';
     `);
-    expect((await findingsOn(stranger, [WIDE])).map(({ rule }) => rule)).to.include('1440 light: label');
+    const rules = (await findingsOn(stranger, WIDE)).map(({ rule }) => rule);
+    expect(rules).to.include.members(['1280 light: label', '1280 light: color-contrast']);
     expect(stranger.complaints.slice(complaintsBefore).join()).to.include('Content Security Policy');
   });
 });
@@ -207,24 +225,59 @@ async function sendForm(app: TestApp): Promise<string> {
   return form_id;
 }
 
-/** The pixels by which the open page is wider than a narrow screen: success criterion 1.4.10, which axe does not check. */
-async function overflowOf({ page }: Tab): Promise<number> {
-  await page.setViewportSize({ width: NARROW.width, height: 900 });
-  return page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth');
-}
+/** The pixels by which the open page is wider than its screen: success criterion 1.4.10, which axe does not check. */
+const overflowOf = ({ page }: Tab): Promise<number> =>
+  page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth');
 
-/** The violations that axe finds on the open page, on each of the screens. */
-async function findingsOn({ page }: Tab, variants: readonly Variant[]): Promise<Finding[]> {
-  await page.evaluate(axe.source);
-  const findings: Finding[] = [];
-  for (const { width, colorScheme } of variants) {
-    await page.setViewportSize({ width, height: 900 });
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-    const found = await page.evaluate<Finding[]>(`
-      axe.run(${JSON.stringify(AXE_OPTIONS)}).then(({ violations }) =>
-        violations.map(({ id, nodes }) => ({ rule: id, elements: nodes.map(({ html, any }) => html + ': ' + any.map(({ message }) => message)) })))
-    `);
-    findings.push(...found.map(({ rule, elements }) => ({ rule: `${width} ${colorScheme}: ${rule}`, elements })));
+const cutOffTablesOf = ({ page }: Tab): Promise<string[]> =>
+  page.evaluate<string[]>(
+    `[...document.querySelectorAll('.table')].filter((table) => table.scrollWidth > table.clientWidth).map((table) => table.ariaLabel)`,
+  );
+
+/** The colors of texts, with all below them, that axe has checked. */
+const checkedColors = new Set<string>();
+
+/**
+ * Finds the first text in each combination of colors that is not known yet. Runs in the browser.
+ *
+ * @returns the combinations with their elements
+ */
+const findNewColors = `(known) => {
+  const shown = new Map();
+  const below = (element) => {
+    if (element === null) return '';
+    const { backgroundColor, backgroundImage, opacity } = getComputedStyle(element);
+    const own = [backgroundColor, backgroundImage, opacity].join();
+    return (own === 'rgba(0, 0, 0, 0),none,1' ? '' : own + ';') + below(element.parentElement);
+  };
+  for (const element of document.body.querySelectorAll('*')) {
+    const hasText = 'value' in element || [...element.childNodes].some(({ nodeType, data }) => nodeType === Node.TEXT_NODE && data.trim() !== '');
+    if (!hasText || !element.checkVisibility()) continue;
+    const { color, fontSize, fontWeight } = getComputedStyle(element);
+    const isDisabled = element.closest(':disabled, [aria-disabled=true]') !== null;
+    const colors = [color, fontSize, fontWeight, isDisabled, below(element)].join();
+    if (!known.includes(colors) && !shown.has(colors)) shown.set(colors, element);
   }
-  return findings;
+  return shown;
+}`;
+
+/** The violations that axe finds on the open page. */
+async function findingsOn({ page }: Tab, { width, colorScheme }: Variant): Promise<Finding[]> {
+  await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+  const { colors, violations } = await page.evaluate<{ readonly colors: string[]; readonly violations: Finding[] }>(`
+    (async () => {
+      const found = await axe.run(${JSON.stringify(AXE_OPTIONS)});
+      const fresh = ${runsAll ? 'new Map()' : `(${findNewColors})(${JSON.stringify([...checkedColors])})`};
+      const contrast = fresh.size === 0 ? null : await axe.run({ include: [...fresh.values()] }, ${JSON.stringify(AXE_CONTRAST_OPTIONS)});
+      return {
+        colors: [...fresh.keys()],
+        violations: [...found.violations, ...(contrast?.violations ?? [])].map(({ id, nodes }) => ({
+          rule: id,
+          elements: nodes.map(({ html, any }) => html + ': ' + any.map(({ message }) => message)),
+        })),
+      };
+    })()
+  `);
+  for (const combination of colors) checkedColors.add(combination);
+  return violations.map(({ rule, elements }) => ({ rule: `${width} ${colorScheme}: ${rule}`, elements }));
 }
