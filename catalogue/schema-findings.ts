@@ -14,9 +14,18 @@ export function checkAgainst<Value>(file: OperatorFile, schema: Joi.ObjectSchema
   if (file.written === null && file.findings.length > 0) return { value: null, findings: file.findings };
   const { error, value } = schema.validate(file.document, { convert: false, abortEarly: false });
   const details = (error?.details ?? []).filter(({ path }) => !file.unsetPaths.has(writePath(path)));
-  const shape = details.length === 0 ? {} : schema.describe();
+  const shape = details.length === 0 ? {} : shapeOf(schema);
   const findings = [...file.findings, ...details.map((detail) => findingOf(file, shape, detail))];
   return error || findings.length > 0 ? { value: null, findings } : { value, findings };
+}
+
+const shapes = new WeakMap<Joi.ObjectSchema, JsonObject>();
+
+/** The description of a schema, which takes longer than the check of a file. */
+function shapeOf(schema: Joi.ObjectSchema): JsonObject {
+  const shape = shapes.get(schema) ?? schema.describe();
+  shapes.set(schema, shape);
+  return shape;
 }
 
 function findingOf(file: OperatorFile, shape: JsonObject, detail: Joi.ValidationErrorItem): Finding {

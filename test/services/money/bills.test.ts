@@ -101,7 +101,7 @@ describe('reading the bill of a vendor', () => {
     ],
     [
       'has more lines without amounts than any vendor sends',
-      `request_id,endpoint,cost\n${'j\n'.repeat(100_001)}`,
+      `request_id,endpoint,cost\n${'j,m,\n'.repeat(100_001)}`,
       'more than 100000 lines',
     ],
     ['has a name that is none', `request_id,endpoint,cost\n${'😀'.repeat(200)},m,1\n`, 'a cell of more than 300'],
