@@ -331,15 +331,16 @@ describe('an upstream of a text model', () => {
     script = (_request, response) => {
       response.writeHead(200).write('data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n');
     };
-    await Promise.all(
-      WIRE_FORMAT_NAMES.map(async (format) => {
-        const response = await text.ask(format, 'texta-scripted', 'Hi', { stream: true });
-        expect(lastCodeOf(format, await response.text())).to.equal('processing_timeout');
-      }),
-    );
-    const { body } = ASK['generate-content']('texta-scripted', 'Hi', true);
-    const array = await text.post('/v1beta/models/texta-scripted:streamGenerateContent', body);
-    expect(arrayOf(await array.json()).at(-1)).to.have.nested.property('error.status', 'processing_timeout');
+    const expectTimeout = async (format: WireFormatName): Promise<void> => {
+      const response = await text.ask(format, 'texta-scripted', 'Hi', { stream: true });
+      expect(lastCodeOf(format, await response.text())).to.equal('processing_timeout');
+    };
+    const expectTimeoutOfArray = async (): Promise<void> => {
+      const { body } = ASK['generate-content']('texta-scripted', 'Hi', true);
+      const array = await text.post('/v1beta/models/texta-scripted:streamGenerateContent', body);
+      expect(arrayOf(await array.json()).at(-1)).to.have.nested.property('error.status', 'processing_timeout');
+    };
+    await Promise.all([...WIRE_FORMAT_NAMES.map(expectTimeout), expectTimeoutOfArray()]);
     await text.idle();
     expect(text.outcomes.map(({ errorCode }) => errorCode)).to.deep.equal(Array(5).fill('processing_timeout'));
   });
