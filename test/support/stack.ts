@@ -77,6 +77,11 @@ export interface TestStack {
   readonly worker: StackProcess;
   /** One more worker beside the first, with configuration of its own. */
   moreWorkers(env?: Readonly<Record<string, string>>): StackProcess;
+  /**
+   * A process of its own, to kill, beside programs that run in the process of the test: stop its program there before.
+   * A suite that kills once starts one process this way.
+   */
+  killable(name: Program): StackProcess;
   /** One more api process beside the first, at an address of its own. */
   moreApis(): Promise<StackProcess & { readonly baseUrl: string }>;
   /** Creates an account with funded credit and a key. No process needs to run. @param settings.pepper by default that of `environment` */
@@ -134,26 +139,30 @@ export async function startTestStack({
     name: Program,
     ready: (logFile: string) => Promise<unknown>,
     more: Readonly<Record<string, string>> = {},
+    isOwn = built !== undefined || ownProcesses.includes(name),
   ): StackProcess => {
     const logFile = join(folder, `process-${processes.length}.log`);
     const settings = { name, environment: { ...environment, ...more }, logFile };
-    const isOwn = built !== undefined || ownProcesses.includes(name);
     const launched = isOwn
       ? createProcess({ ...settings, programs: built?.programs, ready: () => ready(logFile) })
       : createLocalProcess(settings);
     processes.push(launched);
     return launched;
   };
-  const launchWorker = (more?: Readonly<Record<string, string>>): StackProcess =>
-    launch('worker', (logFile) => expectInLog(logFile, '"polling"'), more);
-  const api = launch('api', () => expectAnswer(baseUrl));
-  const text = launch('text', () => expectAnswer(`http://127.0.0.1:${textPort}`), textEnv);
-  const worker = launchWorker();
+  const textBaseUrl = `http://127.0.0.1:${textPort}`;
+  const launchWorker = (more?: Readonly<Record<string, string>>, isOwn?: boolean): StackProcess =>
+    launch('worker', (logFile) => expectInLog(logFile, '"polling"'), more, isOwn);
+  const launchers = {
+    api: (isOwn?: boolean) => launch('api', () => expectAnswer(baseUrl), {}, isOwn),
+    text: (isOwn?: boolean) => launch('text', () => expectAnswer(textBaseUrl), textEnv, isOwn),
+    worker: (isOwn?: boolean) => launchWorker({}, isOwn),
+  };
+  const [api, text, worker] = [launchers.api(), launchers.text(), launchers.worker()];
   const connection = await Connection.connect({ address });
 
   return {
     baseUrl,
-    textBaseUrl: `http://127.0.0.1:${textPort}`,
+    textBaseUrl,
     simulatorUrl,
     adminToken,
     environment,
@@ -162,7 +171,8 @@ export async function startTestStack({
     api,
     text,
     worker,
-    moreWorkers: launchWorker,
+    moreWorkers: (more) => launchWorker(more),
+    killable: (name) => launchers[name](true),
     moreApis: async () => {
       const port = await findFreePort();
       const address = `http://127.0.0.1:${port}`;

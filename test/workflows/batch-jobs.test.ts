@@ -1,4 +1,4 @@
-/** Batches over the batch APIs of vendors, over whole processes: contract 4.17. */
+/** Batches over the batch APIs of vendors, in a whole Genway: contract 4.17. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -24,7 +24,7 @@ const MODELS = { openai: 'textc-M3', anthropic: 'texti-k3', google: 'texth-3.7-f
 
 describe('a batch over the batch API of a vendor', () => {
   const catalogue = join(useTestFolder(), 'catalogue.yaml');
-  const stack = useTestStack({ processes: ['worker'], env: { GENWAY_CATALOGUE: catalogue } });
+  const stack = useTestStack({ env: { GENWAY_CATALOGUE: catalogue } });
   let client: OpenAI;
 
   before(async () => {
@@ -34,7 +34,7 @@ describe('a batch over the batch API of a vendor', () => {
       catalogue,
       shipped.replaceAll(route, 'routes: [{ provider: simulator, format: $1, batch: native }]'),
     );
-    await Promise.all([stack.api.start(), stack.worker.start()]);
+    await stack.api.start();
     const { apiKey } = await stack.createAccount();
     client = new OpenAI({ apiKey, baseURL: `${stack.baseUrl}/v1`, maxRetries: 0 });
   });
@@ -95,6 +95,8 @@ describe('a batch over the batch API of a vendor', () => {
 
   it('is sent once although its worker dies before the vendor confirms the job', async () => {
     // contract 4.17:20
+    const victim = stack.killable('worker');
+    await victim.start();
     const prompts = ['x [sim:batch=stall,batch_ms=0]', 'x', 'x', 'x'];
     const batches = await Promise.all(
       Object.values(MODELS).map((model, index) =>
@@ -102,7 +104,7 @@ describe('a batch over the batch API of a vendor', () => {
       ),
     );
     await Promise.all(batches.map(whenSent));
-    await stack.worker.kill();
+    await victim.kill();
     await stack.worker.start();
     for (const [index, batch] of batches.entries()) {
       const { status, request_counts: counts } = await whenFinal(batch);

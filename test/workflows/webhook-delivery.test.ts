@@ -33,7 +33,7 @@ describe('a webhook delivery', () => {
   let unanswered: { endpointId: string; deliveryId: string };
   const receivers: RecordingReceiver[] = [];
 
-  const stack = useTestStack({ processes: ['worker'], env: { GENWAY_WEBHOOK_SCHEDULE_S: SCHEDULE_SECONDS.join(',') } });
+  const stack = useTestStack({ env: { GENWAY_WEBHOOK_SCHEDULE_S: SCHEDULE_SECONDS.join(',') } });
   before(async () => {
     await Promise.all([stack.api.start(), stack.worker.start()]);
     ({ apiKey, accountId } = await stack.createAccount());
@@ -294,11 +294,14 @@ describe('a webhook delivery', () => {
 
   it('delivers the same event under a fresh signature to a failing receiver, even if its worker is killed', async () => {
     // contract 2.4:15 2.4:16 6:8 6:13 6:18
+    const victim = stack.killable('worker');
+    await stack.worker.stop();
+    await victim.start();
     const hook = await receiver((response, number) => (number <= 2 ? fail(response) : ok(response)));
     const { id, secret } = await webhooks.create(hook.url);
     const { id: deliveryId, event_id: eventId } = await webhooks.test(id);
     await webhooks.deliveryWhen(id, deliveryId, hasAttempts(2));
-    await stack.worker.kill();
+    await victim.kill();
     await stack.worker.start();
     const delivery = await webhooks.deliveryWhen(id, deliveryId, isDelivered);
 
