@@ -35,7 +35,7 @@ describe('a new version of the operator’s files in a running system', () => {
     await write((text) => text);
     const env = { GENWAY_CATALOGUE: join(folder, 'catalogue.yaml'), GENWAY_PROVIDERS: join(folder, 'upstreams.yaml') };
     await writeFile(env.GENWAY_PROVIDERS, UPSTREAMS);
-    return { processes: ['api', 'text', 'worker'], env: { ...env, UPSTREAM: 'placeholder' } };
+    return { env: { ...env, UPSTREAM: 'placeholder' } };
   });
   before(async () => {
     await writeFile(join(folder, 'upstreams.yaml'), UPSTREAMS.replaceAll('http://127.0.0.1:9', stack.simulatorUrl));

@@ -43,7 +43,7 @@ export interface StackOptions {
 
 type Program = 'api' | 'text' | 'worker';
 
-/** A process of the stack. Only one of its own can be killed or frozen, or gets a signal. */
+/** A process of the stack. Only one of its own can be killed or frozen. */
 export interface StackProcess {
   /** @param env beside its usual configuration, from now on until it is started without */
   start(env?: Readonly<Record<string, string>>): Promise<void>;
@@ -53,7 +53,7 @@ export interface StackProcess {
   kill(): Promise<void>;
   /** SIGSTOP. @returns lets it go on */
   freeze(): () => void;
-  /** SIGHUP: it looks at its files now. */
+  /** SIGHUP: it looks at its files now, as every program in its process does. */
   hangUp(): void;
 }
 
@@ -236,7 +236,11 @@ function createLocalProcess({ name, environment, logFile }: ProcessSettings): St
       running = await RUN[name](config, createLog(name, config, destination({ dest: logFile, sync: true })));
     },
     freeze: refuse,
-    hangUp: refuse,
+    hangUp: () => {
+      // Without a listener, the signal would end the tests.
+      if (running === undefined) throw new Error(`${name} does not run`);
+      process.kill(process.pid, 'SIGHUP');
+    },
     kill: refuse,
     stop: async () => {
       await running?.stop();
