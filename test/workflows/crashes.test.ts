@@ -9,20 +9,24 @@ import { PATIENCE_MS } from '../support/eventually.ts';
 import { loadStackConfig } from '../../config.ts';
 import { createDatabase } from '../../db/database.ts';
 import { testDatabaseUrl } from '../support/services.ts';
-import { startTestStack, type TestStack } from '../support/stack.ts';
+import { type StackProcess, startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, simulatorJobs, taskWhen, taskWhenFinal, transfersOf } from '../support/tasks.ts';
 
 describe('crashes', () => {
   let folder: string;
   let temporal: TemporalServer;
   let stack: TestStack;
+  let api: StackProcess;
+  let worker: StackProcess;
   let apiKey: string;
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'genway-crashes-'));
     temporal = await startTemporal(await findFreePort());
-    stack = await startTestStack({ processes: ['api', 'worker'], temporalAddress: temporal.address });
-    await Promise.all([stack.api.start(), stack.worker.start()]);
+    stack = await startTestStack({ temporalAddress: temporal.address });
+    // The next of each runs in the process of the test.
+    [api, worker] = [stack.killable('api'), stack.killable('worker')];
+    await Promise.all([api.start(), worker.start()]);
     ({ apiKey } = await stack.createAccount());
   });
   after(async () => {
@@ -44,42 +48,32 @@ describe('crashes', () => {
   it('do not stop a task whose worker dies while the task waits for the provider: it finishes with one render', async () => {
     const created = await createTask(stack, apiKey, 'x [sim:render_ms=3000]');
     await taskWhen(stack, apiKey, created.id, 'processing');
-    await stack.worker.kill();
+    await worker.kill();
     await stack.worker.start();
     expect((await taskWhenFinal(stack, apiKey, created.id)).status).to.equal('succeeded');
     expect(await simulatorJobs(stack, created.id)).to.have.length(1);
     expect(await transfersOf(stack, created.id)).to.deep.equal(['reservation', 'settlement']);
   });
 
-  it('the api accepts tasks while Temporal is down, and the tasks start when Temporal is back, even if the api died in between', async () => {
+  it('the api accepts tasks while Temporal is down, and the next api starts them, and a task whose api died between commit and start', async () => {
     const port = Number(temporal.address.split(':')[1]);
-    await temporal.kill();
-    const created = await Promise.all(Array.from({ length: 5 }, (_, index) => createTask(stack, apiKey, `x ${index}`)));
-    for (const task of created) expect(task.status).to.equal('queued');
-    await stack.api.kill();
-    temporal = await startTemporal(port);
-    await stack.api.start();
-    for (const { id } of created) {
-      expect((await taskWhenFinal(stack, apiKey, id)).status).to.equal('succeeded');
-      expect(await simulatorJobs(stack, id)).to.have.length(1);
-      expect(await transfersOf(stack, id)).to.deep.equal(['reservation', 'settlement']);
-    }
-  });
-
-  it('the next api starts a task whose api died between commit and start', async () => {
-    const created = await createTask(stack, apiKey, 'x');
-    await taskWhenFinal(stack, apiKey, created.id);
-    // The state after the kill: a committed task without a recorded start.
     const orphan = await createTask(stack, apiKey, 'x [sim:render_ms=500]');
+    await temporal.kill();
+    // The state after a kill at once: a committed task without a recorded start.
     await stack
       .database('tasks')
       .where({ id: orphan.id })
       .update({ workflow_started_at: null, next_start_at: new Date() });
-    await stack.api.kill();
+    const created = await Promise.all(Array.from({ length: 5 }, (_, index) => createTask(stack, apiKey, `x ${index}`)));
+    for (const task of created) expect(task.status).to.equal('queued');
+    await api.kill();
+    temporal = await startTemporal(port);
     await stack.api.start();
-    expect((await taskWhenFinal(stack, apiKey, orphan.id)).status).to.equal('succeeded');
-    expect(await simulatorJobs(stack, orphan.id)).to.have.length(1);
-    expect(await transfersOf(stack, orphan.id)).to.deep.equal(['reservation', 'settlement']);
+    for (const { id } of [orphan, ...created]) {
+      expect((await taskWhenFinal(stack, apiKey, id)).status).to.equal('succeeded');
+      expect(await simulatorJobs(stack, id)).to.have.length(1);
+      expect(await transfersOf(stack, id)).to.deep.equal(['reservation', 'settlement']);
+    }
   });
 
   it('a worker keeps a result while the database is down, even for longer than the retries of a broken result', async () => {
