@@ -17,6 +17,13 @@ import { REQUIRED_VARIABLES as REQUIRED } from './support/configuration.ts';
 const SECRETS = Object.keys(REQUIRED);
 
 describe('configuration', () => {
+  it('lets `npm start` use existing servers, and by default its own', () => {
+    const address = { DATABASE_URL: 'postgres://me@db/genway', TEMPORAL_ADDRESS: 'temporal:7233' };
+    expect(loadStackConfig({})).to.include({ databaseUrl: undefined, temporal: undefined });
+    const { databaseUrl, temporal } = loadStackConfig(address);
+    expect([databaseUrl, temporal?.address]).to.deep.equal([address.DATABASE_URL, address.TEMPORAL_ADDRESS]);
+  });
+
   it('needs the database and the secrets, and has a default for everything else', () => {
     const config = loadConfig(REQUIRED);
     expect(config.api).to.deep.equal({ port: 8080, publicUrl: 'http://127.0.0.1:8080' });

@@ -1,27 +1,24 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { RunningProcess } from '../../../bin/stack/child-process.ts';
-import { startNode } from '../../../bin/stack/node-process.ts';
-import { findFreePort } from '../../../bin/stack/ports.ts';
 import { processStart } from '../../../bin/stack/process-identity.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
-import { childEnvironment } from '../../../config.ts';
-import { createTestDatabase } from '../../support/database.ts';
+import {
+  newPlace,
+  type Place,
+  readDemo,
+  readPids,
+  startBuilt,
+  startFile,
+  TIMEOUT_MS,
+  waitUntilReady,
+} from '../../support/local-stack.ts';
 import { runsAll } from '../../support/properties.ts';
-import { createTestNamespace, testPrograms, testTemporalAddress, testWorkflowBundle } from '../../support/services.ts';
+import { testWorkflowBundle } from '../../support/services.ts';
 
 const PROCESSES = ['supervisor', 'postgres', 'temporal', 'simulator', 'api', 'text', 'worker'];
-const PORTS = [
-  'GENWAY_API_PORT',
-  'GENWAY_TEXT_PORT',
-  'GENWAY_SIMULATOR_PORT',
-  'GENWAY_POSTGRES_PORT',
-  'TEMPORAL_PORT',
-  'TEMPORAL_UI_PORT',
-];
 const DEMO_KEYS = [
   'base_url',
   'text_base_url',
@@ -32,74 +29,12 @@ const DEMO_KEYS = [
   'admin_token',
   'accounts',
 ];
-/** A busy machine takes long to start six processes. */
-const TIMEOUT_MS = 240_000;
-
-interface Demo {
-  readonly base_url: string;
-  readonly text_base_url: string;
-  readonly temporal_address: string;
-  readonly database_url: string;
-  readonly simulator_url: string;
-  readonly admin_token: string;
-  readonly accounts: Readonly<Record<string, { readonly account_id: string; readonly api_key: string }>>;
-}
-
-type Environment = Readonly<Record<string, string>>;
-
-/** A state folder and unused ports. */
-async function newPlace(): Promise<Environment & { readonly GENWAY_HOME: string }> {
-  const ports = PORTS.map(async (name) => [name, String(await findFreePort())] as const);
-  return {
-    ...Object.fromEntries(await Promise.all(ports)),
-    GENWAY_HOME: await mkdtemp(join(tmpdir(), 'genway-test-')),
-  };
-}
-
-/** Starts the stack as `npm start` does with installed dependencies, but from built programs, which load in a third of the time. */
-async function startBuilt(place: Environment, lines: string[]): Promise<RunningProcess> {
-  return run(join(await testPrograms(), 'bin/start.js'), place, lines);
-}
-
-async function run(file: string, place: Environment, lines: string[]): Promise<RunningProcess> {
-  return startNode(file, [], {
-    env: childEnvironment({ DATABASE_URL: '', TEMPORAL_ADDRESS: '', ...place }),
-    output: (line) => lines.push(line),
-  });
-}
-
-async function waitUntilReady(stack: RunningProcess, place: Environment, lines: readonly string[]): Promise<void> {
-  let ended = false;
-  void stack.exited.then(() => (ended = true));
-  await waitUntil(async () => readDemo(place), {
-    timeoutMs: TIMEOUT_MS,
-    abandoned: () => (ended ? new Error(`npm start ended:\n${lines.join('\n')}`) : undefined),
-  });
-}
-
-function readState(place: Environment, file: string): string {
-  return readFileSync(join(place['GENWAY_HOME'] ?? '', file), 'utf8');
-}
-
-function readDemo(place: Environment): Demo {
-  return JSON.parse(readState(place, 'demo.json'));
-}
-
-function readPids(place: Environment): Readonly<Record<string, { readonly pid: number }>> {
-  return JSON.parse(readState(place, 'pids.json'));
-}
-
-/** The status with which a stack answers a request for an account's balance with that key. */
-async function statusFor(demo: Demo, apiKey: string | undefined): Promise<number> {
-  const response = await fetch(`${demo.base_url}/v1/balance`, { headers: { authorization: `Bearer ${apiKey}` } });
-  return response.status;
-}
 
 describe('npm start', function () {
   this.timeout(TIMEOUT_MS);
 
   const output: string[] = [];
-  let place: Awaited<ReturnType<typeof newPlace>>;
+  let place: Place;
   let home: string;
   let stack: RunningProcess;
 
@@ -118,7 +53,7 @@ describe('npm start', function () {
     place = await newPlace();
     home = place.GENWAY_HOME;
     stack = runsAll
-      ? await run('bin/start.ts', place, output)
+      ? await startFile('bin/start.ts', place, output)
       : await startBuilt({ ...place, GENWAY_WORKFLOW_BUNDLE: await testWorkflowBundle() }, output);
     await waitUntilReady(stack, place, output);
   });
@@ -169,31 +104,6 @@ describe('npm start', function () {
     const second = await startBuilt({ ...place, GENWAY_HOME: other.GENWAY_HOME }, lines);
     expect(await second.exited).to.equal(1);
     expect(lines.join('\n')).to.contain('is in use').and.contain('set GENWAY_API_PORT to another port');
-    await rm(other.GENWAY_HOME, { recursive: true });
-  });
-
-  it('runs next to another stack on other ports and in another folder, even on existing servers', async () => {
-    const [database, temporalAddress] = await Promise.all([createTestDatabase(), testTemporalAddress()]);
-    const other = {
-      ...(await newPlace()),
-      DATABASE_URL: database.url,
-      TEMPORAL_ADDRESS: temporalAddress,
-      TEMPORAL_NAMESPACE: await createTestNamespace(),
-      GENWAY_WORKFLOW_BUNDLE: await testWorkflowBundle(),
-    };
-    const lines: string[] = [];
-    const second = await startBuilt(other, lines);
-    await waitUntilReady(second, other, lines);
-    const [mine, its] = [readDemo(place), readDemo(other)];
-    expect(its).to.include({ database_url: database.url, temporal_address: temporalAddress });
-    expect(readPids(other)).to.have.all.keys('supervisor', 'simulator', 'api', 'text', 'worker');
-    const [myKey, itsKey] = [mine, its].map(({ accounts }) => accounts['funded']?.api_key);
-    const statuses = [statusFor(mine, myKey), statusFor(its, itsKey), statusFor(mine, itsKey), statusFor(its, myKey)];
-    expect(await Promise.all(statuses)).to.deep.equal([200, 200, 401, 401]);
-    await second.stop(TIMEOUT_MS);
-    expect(await second.exited).to.equal(0);
-    expect(await statusFor(mine, myKey)).to.equal(200);
-    await database.drop();
     await rm(other.GENWAY_HOME, { recursive: true });
   });
 
