@@ -86,6 +86,8 @@ describeInBrowser('the console in a browser', (browser) => {
     await page.getByLabel('Prompt').fill('A red kite over the sea');
     await page.getByLabel('Model').selectOption('vidone-3.0-prime');
     await page.waitForURL(/model=vidone-3.0-prime/);
+    // The price follows the fields only after htmx has settled the new form.
+    await page.locator('.htmx-settling').waitFor({ state: 'detached' });
     await page.getByLabel('Seconds').fill('7');
     await page.locator('#order-price').getByText('$0.70').waitFor();
     expect(await page.getByLabel('Prompt').inputValue()).to.equal('A red kite over the sea');
