@@ -188,7 +188,8 @@ describeInBrowser('every page of the console', (browser) => {
         for (const screen of screens) {
           await reader.page.setViewportSize({ width: screen.width, height: 900 });
           expect(await overflowOf(reader), path).to.be.at.most(0);
-          expect(await findingsOn(reader, screen), path).to.deep.equal([]);
+          // The language changes texts alone: each layout is checked in English.
+          if (runsAll || screen === WIDE) expect(await findingsOn(reader, screen), path).to.deep.equal([]);
         }
         screens.reverse();
       }
