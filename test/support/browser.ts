@@ -79,6 +79,8 @@ export function describeInBrowser(title: string, suite: (browser: TestBrowser) =
         args: [
           '--no-sandbox',
           `--disable-features=${DISABLED_FEATURES.join()}`,
+          // No page of a test lives long enough to repay the compilation: a fifth of the renderers' processor time.
+          '--js-flags=--no-opt --no-maglev',
           // A microphone that beeps, which every page may use.
           '--use-fake-device-for-media-stream',
           '--use-fake-ui-for-media-stream',
