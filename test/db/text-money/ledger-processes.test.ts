@@ -67,7 +67,8 @@ describe('many processes on one account', () => {
     const [keptOfAccount] = await listAccountBudgets(database, { accountId, limit: 1 });
     expect(keptOfAccount?.usedOfLimit).to.equal(BigInt(all?.['charge']) - BigInt(all?.['absorbed']));
     expect((keptOfAccount?.usedOfLimit ?? 0n) <= 2n * BUDGET).to.equal(true);
-    expect(paid <= BUDGET && paid > BUDGET / 2n, `${paid} of ${BUDGET}`).to.equal(true);
+    // Until the end, the budget lacks the holds of those that died.
+    expect(paid <= BUDGET && paid > BUDGET / 10n, `${paid} of ${BUDGET}`).to.equal(true);
     expect(Number((await requests().whereNull('end_user').count())[0]?.['count'])).to.be.above(0);
   });
 
