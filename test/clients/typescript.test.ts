@@ -1,13 +1,11 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { expect } from 'chai';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { clientSchemas, TYPESCRIPT_FILE, writeTypeScript } from '../../bin/tools/client-types.ts';
 import * as genway from '../../clients/typescript/src/index.ts';
-import { run } from '../../lab/stack/packages.ts';
 import { pngFile } from '../support/media-files.ts';
 import { type LocalServer, serveLocally } from '../../lab/stack/local-server.ts';
 import { rejectionOf } from '../support/rejection.ts';
@@ -43,50 +41,6 @@ describe('clients/typescript', () => {
     before(async () => {
       await Promise.all([stack.api.start(), stack.text.start(), stack.worker.start()]);
       ({ apiKey } = await stack.createAccount({ fundedUsd: 100 }));
-    });
-
-    it('runs the examples of its README, installed from its archive into an empty folder', async () => {
-      const folder = await mkdtemp(join(tmpdir(), 'genway-package-'));
-      try {
-        const source = join(folder, 'source/clients/typescript');
-        await mkdir(source, { recursive: true });
-        await cp(PACKAGE, source, { recursive: true });
-        await cp(join(ROOT, 'tsconfig.json'), join(folder, 'source/tsconfig.json'));
-        const tsc = [join(ROOT, 'node_modules/typescript/bin/tsc'), '--typeRoots', join(ROOT, 'node_modules/@types')];
-        await run(process.execPath, [...tsc, '-p', source]);
-        const packed = await run('npm', ['pack', '--silent', '--ignore-scripts', source, '--pack-destination', folder]);
-        await writeFile(join(folder, 'package.json'), '{"type": "module"}');
-        await run('npm', ['install', '--silent', '--prefix', folder, join(folder, packed.trim())]);
-        await writeFile(join(folder, 'picture.png'), pngFile({ width: 64, height: 64 }));
-        const examples = (await readFile(join(PACKAGE, 'README.md'), 'utf8')).matchAll(/^```ts\n(.*?)^```/gms);
-        const files = await Promise.all(
-          Array.from(examples, async ([, code = ''], index) => {
-            const file = join(folder, `example-${index}.ts`);
-            await writeFile(file, code);
-            return file;
-          }),
-        );
-        const strict = [
-          '--ignoreConfig',
-          '--noEmit',
-          '--strict',
-          '--module',
-          'nodenext',
-          '--target',
-          'es2023',
-          '--types',
-          'node',
-        ];
-        await run(process.execPath, [...tsc, ...strict, ...files]);
-        const env = { GENWAY_API_KEY: apiKey, GENWAY_BASE_URL: stack.baseUrl };
-        const loader = pathToFileURL(join(ROOT, 'node_modules/tsx/dist/loader.mjs')).href;
-        const all = join(folder, 'all.mjs');
-        await writeFile(all, files.map((file) => `import '${file}';`).join('\n'));
-        const printed = await run('sh', ['-c', `cd "${folder}" && exec node --import ${loader} ${all}`], env);
-        expect(printed).to.include('.mp4').and.include('processing_failed').and.include('hello');
-      } finally {
-        await rm(folder, { recursive: true, force: true });
-      }
     });
 
     it('continues through all pages of a list', async () => {

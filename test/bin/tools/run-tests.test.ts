@@ -2,21 +2,8 @@ import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { runCommand } from '../../../bin/stack/child-process.ts';
+import { HOLDS, runTests } from '../../support/test-runs.ts';
 import { useTestFolder } from '../../support/started.ts';
-
-const HANGS = 'test/fixtures/runs/hangs.ts';
-const HOLDS = 'test/fixtures/runs/holds.ts';
-
-async function runTests(...args: readonly string[]) {
-  const lines: string[] = [];
-  const exit = await runCommand({
-    command: process.execPath,
-    args: ['--import', 'tsx', 'bin/tools/run-tests.ts', ...args],
-    output: (line) => lines.push(line),
-  });
-  return { exit, output: lines.join('\n'), lastLine: lines.at(-1) };
-}
 
 describe('a run of tests', () => {
   const folder = relative('.', useTestFolder());
@@ -50,19 +37,5 @@ describe('a run of tests', () => {
     const { exit, output, lastLine } = await runTests('--grep', 'time', folder);
     expect({ exit, lastLine }).to.deep.equal({ exit: 1, lastLine: '0 passed, 1 failed' });
     expect(output).to.contain(`${folder} comes after --grep`).and.contain('then options for mocha');
-  });
-
-  it('names and kills a hanging process or the whole run, and fails', async () => {
-    const [hanging, tooLong] = await Promise.all([
-      runTests('--silence-s=15', HANGS, HOLDS),
-      runTests('--limit-s=25', HANGS),
-    ]);
-    expect(hanging).to.include({ exit: 1, lastLine: '1 passed, 1 failed' });
-    expect(hanging.output).to.match(
-      new RegExp(`process \\d+ hangs and is killed; .* since ${HANGS}: before the first test`),
-    );
-    expect(hanging.output).to.contain(`Uncaught error outside test suite in ${HANGS}`);
-    expect(tooLong).to.include({ exit: 1, lastLine: '0 passed, 1 failed' });
-    expect(tooLong.output).to.match(new RegExp(`the run has not finished within 25 s.*\n.* for \\d+ s: ${HANGS}`));
   });
 });
