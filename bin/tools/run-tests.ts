@@ -37,7 +37,7 @@ const CPU_SAMPLES_MS = 2_000;
 const RUN_OPTION = /^--(all|unit|limit-s|silence-s)(?:=(.+))?$/;
 const TEST_FOLDER = 'test';
 const SLOW_TEST = '.slow.test.ts';
-/** Tests wait for a quarter of their time. With more jobs, tests would time out because the machine is slow. */
+/** Tests wait for most of their time. With more jobs, tests would time out because the machine is slow. */
 const MORE_JOBS_THAN_CORES = 4;
 /** Long files start first, so that no process is left with a long file while the others are idle. */
 const LONG_TESTS = [
