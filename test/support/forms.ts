@@ -29,24 +29,27 @@ export function endOfForm(): Buffer {
 
 /** A form with a file of this many bytes, produced while it is sent. */
 export function longForm(head: Buffer, bytes: number): ReadableStream {
-  const [start, end] = splitForm(head);
-  const zeros = Buffer.alloc(MIB);
-  let left = bytes - head.byteLength;
-  return new ReadableStream({
-    start: (controller) => controller.enqueue(start),
-    pull: (controller) => {
-      controller.enqueue(left > 0 ? zeros.subarray(0, Math.min(left, MIB)) : end);
-      if (left <= 0) controller.close();
-      left -= MIB;
-    },
-  });
+  return streamedForm(piecesOf(head, bytes), []);
 }
 
-/** The parts of a form before and after the content of the file. */
-function splitForm(head: Buffer): [Buffer, Buffer] {
-  const form = formOf({ filename: 'large', content: head });
-  const end = form.indexOf(head) + head.byteLength;
-  return [form.subarray(0, end), form.subarray(end)];
+function* piecesOf(head: Buffer, bytes: number): Generator<Buffer> {
+  yield head;
+  const zeros = Buffer.alloc(MIB);
+  for (let left = bytes - head.byteLength; left > 0; left -= MIB) yield zeros.subarray(0, Math.min(left, MIB));
+}
+
+/** A form with these fields and a file of these pieces, which are made while the form is sent. */
+export function streamedForm(pieces: Iterator<Buffer>, fields: readonly FormPart[]): ReadableStream {
+  const lineEnd = Buffer.from('\r\n');
+  const head = partOf({ filename: 'large', content: '' }).subarray(0, -lineEnd.byteLength);
+  return new ReadableStream({
+    start: (controller) => controller.enqueue(Buffer.concat([...fields.map(partOf), head])),
+    pull: (controller) => {
+      const { done, value } = pieces.next();
+      controller.enqueue(done ? Buffer.concat([lineEnd, endOfForm()]) : value);
+      if (done) controller.close();
+    },
+  });
 }
 
 export const FORM_HEADERS = { 'content-type': `multipart/form-data; boundary=${BOUNDARY}` } as const;

@@ -1,7 +1,7 @@
 /** Uploads that are refused while they arrive, at limits of more than 50 MB: contract 4.5. */
 import { expect } from 'chai';
 import { useTestApp } from '../../../support/app.ts';
-import { FORM_HEADERS, formOf, longForm, partOf } from '../../../support/forms.ts';
+import { FORM_HEADERS, longForm, partOf, streamedForm } from '../../../support/forms.ts';
 
 const MIB = 2 ** 20;
 const VIDEO_HEAD = Buffer.from('\0\0\0\x18ftypmp42\0\0\0\0'.padEnd(64, '\0'), 'latin1');
@@ -55,28 +55,20 @@ describe('POST /v1/files with a large file', () => {
   it('refuses lines of a batch of more than 200 MB with 413 while they arrive, and keeps nothing', async () => {
     // contract 4.5:18
     const before = await app.storedFiles();
-    const { status, error } = await send(linesOf(201 * MIB));
+    const { status, error } = await send(streamedForm(linesOf(201 * MIB), [{ name: 'purpose', content: 'batch' }]));
     expect([status, error.code]).to.deep.equal([413, 'read_request_body_failed']);
     expect(error.message).to.contain('200 MB');
     expect(await app.storedFiles()).to.deep.equal(before);
   });
 });
 
-/** A form with lines of this many bytes, produced while it is sent. */
-function linesOf(bytes: number): ReadableStream {
-  const form = formOf({ name: 'purpose', content: 'batch' }, { filename: 'input.jsonl', content: '@' });
-  const at = form.indexOf('@');
-  let left = bytes;
-  let number = 0;
-  return new ReadableStream({
-    start: (controller) => controller.enqueue(form.subarray(0, at)),
-    pull: (controller) => {
-      const body = { model: 'x'.repeat(MIB / 4) };
-      const line = { custom_id: String(number++), method: 'POST', url: '/v1/chat/completions', body };
-      const bytesOfLine = Buffer.from(`${JSON.stringify(line)}\n`);
-      controller.enqueue(left > 0 ? bytesOfLine : form.subarray(at + 1));
-      if (left <= 0) controller.close();
-      left -= bytesOfLine.byteLength;
-    },
-  });
+/** Lines of a batch with this many bytes. */
+function* linesOf(bytes: number): Generator<Buffer> {
+  const body = { model: 'x'.repeat(MIB / 4) };
+  for (let number = 0, sent = 0; sent < bytes; number += 1) {
+    const line = { custom_id: String(number), method: 'POST', url: '/v1/chat/completions', body };
+    const piece = Buffer.from(`${JSON.stringify(line)}\n`);
+    yield piece;
+    sent += piece.byteLength;
+  }
 }
