@@ -1,23 +1,12 @@
 /** The `genway` command for operators and finance. */
 import { pipeline } from 'node:stream/promises';
 import { Command } from 'commander';
-import {
-  loadCommandConfig,
-  loadDatabaseConfig,
-  loadFilesConfig,
-  loadRecoveryConfig,
-  loadReplayConfig,
-  loadSecretsConfig,
-} from '../config.ts';
+import { loadCommandConfig } from '../config.ts';
 import { connectAdmin } from './command/admin-client.ts';
 import { addCommands } from './command/commands.ts';
-import { addConfigCommands } from './command/config.ts';
-import { addPartitionCommands } from './command/partitions.ts';
+import { addLocalCommands } from './command/local-commands.ts';
 import { describeError } from './parts/describe-error.ts';
 import { toLines } from './parts/terminal-text.ts';
-import { addRecoverCommand } from './command/recover.ts';
-import { addReplayCommand } from './command/replay.ts';
-import { addSecretsCommands } from './command/secrets.ts';
 
 const program = new Command('genway')
   .description('Administer Genway')
@@ -37,19 +26,7 @@ addCommands(program, connect, {
     }
   },
 });
-addConfigCommands(
-  program,
-  { load: loadFilesConfig, connect },
-  {
-    print,
-    isJson: () => program.opts<{ json?: boolean }>().json === true,
-    endWith: (exitCode) => void (process.exitCode = exitCode),
-  },
-);
-addPartitionCommands(program, loadDatabaseConfig, print);
-addRecoverCommand(program, loadRecoveryConfig, print);
-addSecretsCommands(program, loadSecretsConfig, print);
-addReplayCommand(program, loadReplayConfig, print);
+addLocalCommands(program, { connect, print, endWith: (exitCode) => void (process.exitCode = exitCode) });
 
 try {
   await program.parseAsync();

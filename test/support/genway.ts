@@ -2,21 +2,9 @@
 import { Command } from 'commander';
 import { type AdminClient, CommandError, connectAdmin } from '../../bin/command/admin-client.ts';
 import { addCommands } from '../../bin/command/commands.ts';
-import { addConfigCommands } from '../../bin/command/config.ts';
-import { addPartitionCommands } from '../../bin/command/partitions.ts';
-import { addRecoverCommand } from '../../bin/command/recover.ts';
-import { addReplayCommand } from '../../bin/command/replay.ts';
-import { addSecretsCommands } from '../../bin/command/secrets.ts';
+import { addLocalCommands } from '../../bin/command/local-commands.ts';
 import { describeError } from '../../bin/parts/describe-error.ts';
-import {
-  type Environment,
-  loadCommandConfig,
-  loadDatabaseConfig,
-  loadFilesConfig,
-  loadRecoveryConfig,
-  loadReplayConfig,
-  loadSecretsConfig,
-} from '../../config.ts';
+import { type Environment, loadCommandConfig } from '../../config.ts';
 import type { TestApp } from './app.ts';
 
 /** @returns the output of the command; a refusal is its last line */
@@ -45,12 +33,7 @@ export async function runGenway(words: readonly string[], environment: Environme
   const connect = (): Promise<AdminClient> => connectAdmin(loadCommandConfig(environment));
   const { program, output } = createProgram(connect);
   const { print } = output;
-  const terminal = { print, isJson: () => program.opts<{ json?: boolean }>().json === true, endWith: () => {} };
-  addConfigCommands(program, { load: () => loadFilesConfig(environment), connect }, terminal);
-  addPartitionCommands(program, () => loadDatabaseConfig(environment), print);
-  addRecoverCommand(program, () => loadRecoveryConfig(environment), print);
-  addReplayCommand(program, () => loadReplayConfig(environment), print);
-  addSecretsCommands(program, () => loadSecretsConfig(environment), print);
+  addLocalCommands(program, { connect, print, endWith: () => {}, environment });
   try {
     await program.parseAsync(words, { from: 'user' });
   } catch (error) {
