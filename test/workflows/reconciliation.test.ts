@@ -1,3 +1,4 @@
+import { type ScheduleHandle, ScheduleOverlapPolicy } from '@temporalio/client';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { ensureSchedules, maintainSchedules } from '../../services/operations/schedules.ts';
@@ -9,6 +10,9 @@ import { createTask, taskWhen, taskWhenFinal } from '../support/tasks.ts';
 
 const SCHEDULE = 'genway-reconciliation';
 const SWEEP_SCHEDULE = 'genway-sweep';
+
+/** Starts the schedule's workflow. If a run is in progress, which has maybe looked already, another run follows it. */
+const trigger = (schedule: ScheduleHandle): Promise<void> => schedule.trigger(ScheduleOverlapPolicy.BUFFER_ONE);
 
 describe('the reconciliation workflow', () => {
   const stack = useTestStack();
@@ -36,7 +40,7 @@ describe('the reconciliation workflow', () => {
     const schedule = stack.temporal.schedule.getHandle(SCHEDULE);
     await eventually(() => schedule.describe().catch(() => undefined));
     await ensureSchedules(stack.temporal);
-    await schedule.trigger();
+    await trigger(schedule);
     const scheduled = await eventually(async () => {
       const url = `${stack.baseUrl}/admin/v1/reconciliations`;
       const { body } = await call<{ data: ReportBody[] }>(url, { key: stack.adminToken });
@@ -53,7 +57,7 @@ describe('the reconciliation workflow', () => {
       .insert({ api_key_id: accountId, window_start: past, reads: false, requests: 1 });
     const schedule = stack.temporal.schedule.getHandle(SWEEP_SCHEDULE);
     await eventually(() => schedule.describe().catch(() => undefined));
-    await schedule.trigger();
+    await trigger(schedule);
     await eventually(async () => {
       const left = await stack.database('request_windows').where({ api_key_id: accountId });
       return left.length === 0;
@@ -71,7 +75,7 @@ describe('the reconciliation workflow', () => {
       .database('uploads')
       .whereIn('id', [used.id, unused.id])
       .update({ created_at: stack.database.raw(`now() - interval '8 days'`) });
-    await stack.temporal.schedule.getHandle(SWEEP_SCHEDULE).trigger();
+    await trigger(stack.temporal.schedule.getHandle(SWEEP_SCHEDULE));
     await eventually(async () => (await fetch(unused.url)).status === 404);
     await eventually(async () => {
       const rows = await stack.database<{ id: string }>('uploads').select('id');
