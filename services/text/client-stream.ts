@@ -68,7 +68,8 @@ export class ClientStream {
   /** Breaks the connection, so that the client notices that the answer is incomplete. */
   breakOff(): void {
     this.stop();
-    this.#response.socket?.destroySoon();
+    // Node 24 sends what was written in the next tick.
+    setImmediate(() => this.#response.socket?.destroySoon());
   }
 
   /** Stops keep-alives. */

@@ -1,5 +1,6 @@
 /** Writes an answer no faster than its reader reads, and logs how it ended. */
 import type { ServerResponse } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
 
 /** Smaller writes are joined: each is a chunk of the transfer and, at worst, a packet of its own. */
 const BUFFER_LENGTH = 16 * 1024;
@@ -86,6 +87,8 @@ export class PacedWriter {
     await this.flush();
     this.#dropped = true;
     this.#response.flushHeaders();
+    // Node 24 sends what was written in the next tick.
+    await setImmediate();
     this.#response.socket?.destroySoon();
   }
 

@@ -101,7 +101,9 @@ describe('the usage page', () => {
   it('shows this month for invalid days, and marks the shown period', async () => {
     for (const query of ['', '?from=2026-13-01&to=x', `?from=${encodeURIComponent("' OR 1=1")}`]) {
       const { status, text } = await visitor.get(path + query);
-      expect([status, /aria-current="true">([^<]*)</.exec(text)?.[1]]).to.deep.equal([200, 'This month']);
+      expect(status).to.equal(200);
+      // On some days, another period has the same days.
+      expect([...text.matchAll(/aria-current="true">([^<]*)</g)].map(([, name]) => name)).to.include('This month');
     }
   });
 
