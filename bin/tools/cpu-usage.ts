@@ -29,27 +29,49 @@ export function cpuSecondsOf(pid: number | 'self'): number {
   return processTimes(pid)?.withEndedChildrenS ?? 0;
 }
 
-/** Samples the descendants of this process. The time of a process after its last sample counts as `between samples`. */
+/** A process at its last sample. */
+interface Sample {
+  readonly kind: string;
+  readonly parent: string | undefined;
+  readonly ownS: number;
+  readonly endedChildrenS: number;
+  /** The number of the sample. */
+  readonly round: number;
+}
+
+/** Samples the descendants of this process. The time of a process that ended between two samples counts for its parent. */
 export function createCpuSampler() {
   const before = cpuSecondsOf('self');
-  const samples = new Map<string, { readonly kind: string; readonly cpuS: number }>();
+  const samples = new Map<string, Sample>();
   const kinds = new Map<string, string>();
+  let round = 0;
   return {
     sample: () => {
+      round += 1;
+      const keys = new Map<number, string>();
       for (const pid of descendantsOf(process.pid)) {
         const times = processTimes(pid);
         if (times === null) continue;
-        const key = `${pid} ${times.startTicks}`;
+        const { ownS, withEndedChildrenS, parentPid, startTicks } = times;
+        const key = `${pid} ${startTicks}`;
+        keys.set(pid, key);
         const kind = kinds.get(key) ?? kindOf(pid);
         // A child has the command of its parent until it executes its own.
         if (samples.has(key)) kinds.set(key, kind);
-        samples.set(key, { kind, cpuS: times.ownS });
+        const endedChildrenS = withEndedChildrenS - ownS;
+        samples.set(key, { kind, parent: keys.get(parentPid), ownS, endedChildrenS, round });
       }
     },
     /** The seconds of each kind, the dearest first. */
     totals: (): readonly (readonly [kind: string, cpuS: number])[] => {
       const sums = new Map<string, number>();
-      for (const { kind, cpuS } of samples.values()) sums.set(kind, (sums.get(kind) ?? 0) + cpuS);
+      const add = (kind: string, cpuS: number): void => void sums.set(kind, (sums.get(kind) ?? 0) + cpuS);
+      for (const { kind, ownS, endedChildrenS, parent: name, round: last } of samples.values()) {
+        add(kind, ownS + endedChildrenS);
+        const parent = samples.get(name ?? '');
+        // Its parent has waited for it: its time is also in that of the parent.
+        if (parent !== undefined && last < parent.round) add(parent.kind, -ownS - endedChildrenS);
+      }
       const sampled = [...sums.values()].reduce((sum, cpuS) => sum + cpuS, 0);
       const all = cpuSecondsOf('self') - before;
       sums.set('between samples, and the run itself', Math.max(0, all - sampled));
