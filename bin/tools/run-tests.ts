@@ -61,8 +61,6 @@ const SERVICE_VARIABLES: Readonly<Record<Service, string>> = {
   workflowBundle: 'GENWAY_TEST_WORKFLOW_BUNDLE',
   programs: 'GENWAY_TEST_PROGRAMS',
 };
-/** Go programs of the run (Temporal, the compiler, the linter) collect garbage a quarter as often. */
-process.env['GOGC'] ??= '400';
 const root = join(import.meta.dirname, '../..');
 const mocha = join(root, 'node_modules/mocha/bin/mocha.js');
 const resultsFolder = join(root, 'test-results');
@@ -92,7 +90,12 @@ try {
   const environment = await startServices(new Set(files.flatMap(({ needs }) => [...needs.services])));
   const waits = files.some(({ needs }) => !needs.isUnit);
   passed = await runMocha(
-    { ...environment, ...(isAll && { GENWAY_TEST_ALL: '1' }) },
+    {
+      // The compiler and the linter collect their garbage a quarter as often.
+      GOGC: '400',
+      ...environment,
+      ...(isAll && { GENWAY_TEST_ALL: '1' }),
+    },
     {
       // With one job, mocha would run the tests in its own process, and killing a hanging test would kill mocha.
       jobs: Math.max(2, Math.min(availableParallelism() + (waits ? MORE_JOBS_THAN_CORES : 0), MAX_TEST_PROCESSES)),
