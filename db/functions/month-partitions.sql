@@ -7,10 +7,28 @@
 --   transaction. It refuses a month with an open reservation or a running task, a month that ended less than two months
 --   ago, and a month whose transfers are not yet in `daily_transfers`, from which statements are read.
 
+-- Other transactions lock some of the tables in another order: create_missing_months then gives up its locks before
+-- PostgreSQL detects a deadlock, which it looks for after a second, and the caller repeats it.
 CREATE OR REPLACE FUNCTION ensure_month_partitions(parent text, first_month date, months integer) RETURNS integer
+LANGUAGE plpgsql SET lock_timeout = '300ms' AS $$
+DECLARE
+  max_attempts CONSTANT integer := 20;
+BEGIN
+  FOR attempt IN 1..max_attempts LOOP
+    BEGIN
+      RETURN create_missing_months(parent, date_trunc('month', first_month)::date, months);
+    EXCEPTION WHEN lock_not_available THEN
+      IF attempt = max_attempts THEN
+        RAISE;
+      END IF;
+      PERFORM pg_sleep(random() * 0.1);
+    END;
+  END LOOP;
+END $$;
+
+CREATE OR REPLACE FUNCTION create_missing_months(parent text, month date, months integer) RETURNS integer
 LANGUAGE plpgsql AS $$
 DECLARE
-  month date := date_trunc('month', first_month)::date;
   created integer := 0;
   partition text;
   definition text;

@@ -4,7 +4,7 @@ import { createDatabase } from '../../db/database.ts';
 import { ensurePartitions, PARTITIONED_TABLES } from '../../db/partitions.ts';
 import { topUp } from '../../db/queries/credits.ts';
 import { newId } from '../../domain/ids.ts';
-import { useTestDatabase } from '../support/database.ts';
+import { useTestDatabase, whenOneWaitsForLock } from '../support/database.ts';
 import { createFundedKey, createTaskRow, finishAsSucceeded } from '../support/factories.ts';
 import { runsAll } from '../support/properties.ts';
 import { newHold, openTextLedger, settlementOf } from '../support/text-money.ts';
@@ -47,5 +47,16 @@ describe('the tables of new months', () => {
     }
     await writing;
     await ledger.close();
+  });
+
+  it('are created beside a transaction that locks their tables in another order', async () => {
+    const { database } = testDatabase;
+    await createFundedKey(database);
+    const insertingKey = await database.transaction();
+    await insertingKey.raw('LOCK TABLE api_keys IN ROW EXCLUSIVE MODE');
+    const creating = ensurePartitions(database, new Date(Date.UTC(THIS_YEAR + 9, 0, 14)));
+    await whenOneWaitsForLock(database);
+    await insertingKey.raw('SELECT FROM accounts FOR KEY SHARE');
+    await Promise.all([insertingKey.commit(), creating]);
   });
 });
