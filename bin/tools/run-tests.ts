@@ -54,6 +54,8 @@ const LONG_TESTS = [
   'test/bin/',
   'test/workflows/',
 ];
+/** Between two files that mostly wait, which have Temporal or programs, so many others start, so that no core is idle. */
+const BUSY_FILES_PER_WAITING = 2;
 /** The variables through which tests find the services of the run. */
 const SERVICE_VARIABLES: Readonly<Record<Service, string>> = {
   database: 'GENWAY_TEST_DATABASE_URL',
@@ -209,7 +211,7 @@ function parseArguments(given: readonly string[]) {
     .map((file) => ({ file, needs: readTestNeeds(file) }))
     .filter(({ needs }) => needs.isUnit || !settings.has('unit'));
   return {
-    files: files.sort((one, other) => rank(one) - rank(other)),
+    files: inOrder(files),
     omitted,
     isAll,
     options,
@@ -228,6 +230,22 @@ function testFiles(path: string): string[] {
 function noteOmitted({ length }: readonly string[]): string[] {
   if (length === 0) return [];
   return [`--reporter-option=note=not run: ${length} slow files (*${SLOW_TEST}); npm test -- --all runs them`];
+}
+
+/** The order in which files start. */
+function inOrder(files: readonly TestFile[]): readonly TestFile[] {
+  const sorted = files.toSorted((one, other) => rank(one) - rank(other));
+  const waiting = sorted.filter(waitsMostly);
+  const busy = sorted.filter((file) => !waitsMostly(file));
+  const mixed = waiting.flatMap((file, index) => {
+    const start = index * BUSY_FILES_PER_WAITING;
+    return [file, ...busy.slice(start, start + BUSY_FILES_PER_WAITING)];
+  });
+  return [...mixed, ...busy.slice(waiting.length * BUSY_FILES_PER_WAITING)];
+}
+
+function waitsMostly({ needs }: TestFile): boolean {
+  return needs.services.has('temporal') || needs.services.has('programs');
 }
 
 /** Puts long files first, then those that need several servers. */
