@@ -32,7 +32,8 @@ export function cpuSecondsOf(pid: number | 'self'): number {
 /** A process at its last sample. */
 interface Sample {
   readonly kind: string;
-  readonly parent: string | undefined;
+  /** The key of the parent's sample. */
+  readonly parentKey: string;
   readonly ownS: number;
   readonly endedChildrenS: number;
   /** The number of the sample. */
@@ -59,16 +60,16 @@ export function createCpuSampler() {
         // A child has the command of its parent until it executes its own.
         if (samples.has(key)) kinds.set(key, kind);
         const endedChildrenS = withEndedChildrenS - ownS;
-        samples.set(key, { kind, parent: keys.get(parentPid), ownS, endedChildrenS, round });
+        samples.set(key, { kind, parentKey: keys.get(parentPid) ?? '', ownS, endedChildrenS, round });
       }
     },
     /** The seconds of each kind, the dearest first. */
     totals: (): readonly (readonly [kind: string, cpuS: number])[] => {
       const sums = new Map<string, number>();
       const add = (kind: string, cpuS: number): void => void sums.set(kind, (sums.get(kind) ?? 0) + cpuS);
-      for (const { kind, ownS, endedChildrenS, parent: name, round: last } of samples.values()) {
+      for (const { kind, parentKey, ownS, endedChildrenS, round: last } of samples.values()) {
         add(kind, ownS + endedChildrenS);
-        const parent = samples.get(name ?? '');
+        const parent = samples.get(parentKey);
         // Its parent has waited for it: its time is also in that of the parent.
         if (parent !== undefined && last < parent.round) add(parent.kind, -ownS - endedChildrenS);
       }
