@@ -70,7 +70,7 @@ export function createCpuSampler() {
       for (const { kind, parentKey, ownS, endedChildrenS, round: last } of samples.values()) {
         add(kind, ownS + endedChildrenS);
         const parent = samples.get(parentKey);
-        // Its parent has waited for it: its time is also in that of the parent.
+        // The parent has waited for the process, so this time is also in the parent's.
         if (parent !== undefined && last < parent.round) add(parent.kind, -ownS - endedChildrenS);
       }
       const sampled = [...sums.values()].reduce((sum, cpuS) => sum + cpuS, 0);

@@ -68,7 +68,7 @@ export class ClientStream {
   /** Breaks the connection, so that the client notices that the answer is incomplete. */
   breakOff(): void {
     this.stop();
-    // Node 24 sends what was written in the next tick.
+    // Node 24 sends a write only in the next tick.
     setImmediate(() => this.#response.socket?.destroySoon());
   }
 

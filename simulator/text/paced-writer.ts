@@ -87,7 +87,7 @@ export class PacedWriter {
     await this.flush();
     this.#dropped = true;
     this.#response.flushHeaders();
-    // Node 24 sends what was written in the next tick.
+    // Node 24 sends a write only in the next tick.
     await setImmediate();
     this.#response.socket?.destroySoon();
   }

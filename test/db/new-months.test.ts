@@ -49,7 +49,7 @@ describe('the tables of new months', () => {
     await ledger.close();
   });
 
-  it('are created beside a transaction that locks their tables in another order', async () => {
+  it('cause no deadlock with a transaction that locks their tables in another order', async () => {
     const { database } = testDatabase;
     await createFundedKey(database);
     const insertingKey = await database.transaction();
