@@ -53,6 +53,13 @@ export interface RequestFormat {
    */
   readonly keepAliveFrame: string | null;
 
+  /**
+   * A body of another format that clients send to the address of this one, as a body of this format, for models with
+   * full compatibility; any other body is returned as it is.
+   *
+   * @throws ServiceError `bad_request` like `parseRequest`
+   */
+  adoptBody?(body: JsonObject): JsonObject;
   /** @throws ServiceError `bad_request` that names the field that is missing, malformed or not supported */
   parseRequest(body: unknown, context: ParseContext): TextRequest;
   /** The body of an error: contract 7.1. */

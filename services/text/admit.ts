@@ -67,9 +67,10 @@ export async function admit(incoming: IncomingTextRequest, services: TextService
   const { catalogue } = services;
   const compatibility = compatibilityOf(parseContext.address?.model ?? sent['model'], catalogue);
   const refers = mayRefer(format.name, compatibility);
+  const adopted = compatibility === 'full' ? (format.client.adoptBody?.(sent) ?? sent) : sent;
   const { body, previousId } = refers
     ? await services.responses.complete(sent, caller.account.id)
-    : { body: sent, previousId: null };
+    : { body: adopted, previousId: null };
   const parsed = format.client.parseRequest(body, { ...parseContext, compatibility });
   const isStored = refers && sent['store'] !== false && storedMinutesOf(caller.account) > 0;
   const understood = refers ? { ...parsed, echo: { ...parsed.echo, isStored } } : parsed;

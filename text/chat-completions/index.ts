@@ -3,6 +3,7 @@ import { presentTypedError } from '../../domain/error-envelope.ts';
 import { OPENAI_SCHEMA_LIMITS } from '../fit-schemas.ts';
 import { COMMENT_FRAME } from '../sse.ts';
 import type { WireFormat } from '../wire-format.ts';
+import { adoptBody } from './adopt-body.ts';
 import { buildRequest, forwardRequest } from './build-request.ts';
 import { renderError, renderStreamError } from './errors.ts';
 import { createRepairer } from './repair.ts';
@@ -34,6 +35,7 @@ export const chatCompletions: WireFormat = {
     schemaNames: { tool: 'tools.parameters', answer: 'response_format.json_schema.schema', strictTool: 'tools.strict' },
     hasStopSequence: false,
     keepAliveFrame: COMMENT_FRAME,
+    adoptBody,
     parseRequest,
     renderResult,
     renderStream,

@@ -74,6 +74,23 @@ describe('models with full compatibility', () => {
     }
   });
 
+  it('answer a body of responses at the address of chat completions with a chat completion', async () => {
+    // contract 4.8.1:44
+    const tools = [{ type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }];
+    for (const upstream of WIRE_FORMAT_NAMES) {
+      const body = { model: fullVia(upstream), input: [{ role: 'user', content: 'Call look with {}' }], tools };
+      const whole = await text.post('/v1/chat/completions', body);
+      expect(whole.status).to.equal(200);
+      expect(await whole.text())
+        .to.include('"chat.completion"')
+        .and.match(/"tool_calls":.*"name":"look"/);
+      const stream = await text.post('/v1/chat/completions', { ...body, stream: true });
+      expect(await stream.text())
+        .to.include('"chat.completion.chunk"')
+        .and.include('data: [DONE]');
+    }
+  });
+
   it('answer in JSON over upstreams that only accept the request in words', async () => {
     for (const model of [fullVia('messages'), byTool('chat-completions')]) {
       const fields = { response_format: { type: 'json_object' } };
