@@ -1,7 +1,7 @@
 /**
  * Compares Genway with other gateways and a bare Node proxy, on one upstream and the same requests: whole and streamed,
- * with 1, 32 and 256 clients, the first byte, and memory. Installs missing peers into the cache folder. Prints two
- * Markdown tables. `--rounds` and `--seconds` set the duration: 1.5 minutes per round at 2 seconds.
+ * with 1, 32 and 256 clients, at steady rates, the first byte, and memory. Installs missing peers into the cache folder.
+ * Prints three Markdown tables. `--rounds` and `--seconds` set the duration: 2 minutes per round at 2 seconds.
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,11 +14,18 @@ import { childEnvironment } from '../../config.ts';
 import { nodeWith, pythonWith } from '../stack/packages.ts';
 import { firstBytesMs } from './load/first-bytes.ts';
 import { cpuTimeUs, residentMegabytesOf } from './load/processes.ts';
+import { arriveAt } from './load/steady.ts';
 import type { Load } from './load/wrk.ts';
 import { mean, percentile, rounded } from './statistics.ts';
 import { load, loadAtAnyRate, MODEL, startTextStack, type Target } from './text-stack.ts';
 
 const CLIENTS = [1, 32, 256] as const;
+/** Requests per second: one for every gateway, and one for those that can answer it. */
+const STEADY_RATES = [40, 400] as const;
+/** A gateway is measured at a rate if it has answered this many times as many requests per second. */
+const STEADY_ROOM = 1.3;
+/** Each round at a steady rate takes this many times as long as the others, because fewer requests come. */
+const STEADY_ROUNDS_LONGER = 5;
 /** Between the chunks of a stream; there are 200. */
 const STREAM_PAUSE_MS = 1;
 const FIRST_BYTES = 100;
@@ -67,6 +74,7 @@ try {
     }
   }
   printTable(rows, peers);
+  await printSteadyRates(rows, peers);
   await printFirstBytes(peers);
 } finally {
   await Promise.all(started.map((server) => server.stop(STOP_GRACE_MS)));
@@ -89,11 +97,14 @@ function explainAbsence(error: unknown): null {
 }
 
 async function measure({ name, target, pids }: Peer, clients: number, streamed: boolean): Promise<Row> {
-  const cpuUs = (): number => pids.reduce((sum, pid) => sum + cpuTimeUs(pid), 0);
   await sleep(PAUSE_MS);
-  const beforeUs = cpuUs();
+  const beforeUs = cpuUsOf(pids);
   const done = await loadAtAnyRate(target, clients, seconds, streamed ? STREAM_PAUSE_MS : undefined);
-  return { peer: name, streamed, clients, ...done, cpuUs: (cpuUs() - beforeUs) / Math.max(done.requests, 1) };
+  return { peer: name, streamed, clients, ...done, cpuUs: (cpuUsOf(pids) - beforeUs) / Math.max(done.requests, 1) };
+}
+
+function cpuUsOf(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + cpuTimeUs(pid), 0);
 }
 
 async function startPortkey(): Promise<Peer> {
@@ -175,6 +186,41 @@ function printTable(rows: readonly Row[], peers: readonly Peer[]): void {
       }
     }
   }
+}
+
+/** Whole answers to requests that arrive at a steady rate, by turns. */
+async function printSteadyRates(rows: readonly Row[], peers: readonly Peer[]): Promise<void> {
+  console.log('\n| requests per second | gateway | p50 ms | p99 ms | slowest ms | CPU µs per request |');
+  console.log('|---|---|---|---|---|---|');
+  const fastest = ({ name }: Peer): number =>
+    Math.max(...rows.filter((row) => row.peer === name && !row.streamed).map((row) => row.requestsPerSecond));
+  for (const perSecond of STEADY_RATES) {
+    const able = peers.filter((peer) => fastest(peer) > perSecond * STEADY_ROOM);
+    const measured = able.map((peer) => {
+      const latenciesMs: number[] = [];
+      return { peer, latenciesMs, cpuUs: 0 };
+    });
+    for (let round = 0; round < rounds; round += 1) {
+      for (const one of measured) {
+        await sleep(PAUSE_MS);
+        const beforeUs = cpuUsOf(one.peer.pids);
+        const answers = await arriveAt(perSecond, seconds * STEADY_ROUNDS_LONGER, () => askWhole(one.peer));
+        one.cpuUs += cpuUsOf(one.peer.pids) - beforeUs;
+        one.latenciesMs.push(...answers.map(({ latencyMs }) => latencyMs));
+      }
+    }
+    for (const { peer, latenciesMs, cpuUs } of measured) {
+      const msAt = (share: number): number => rounded(percentile(latenciesMs, share));
+      const cells = [perSecond, peer.name, msAt(0.5), msAt(0.99), msAt(1), rounded(cpuUs / latenciesMs.length, 0)];
+      console.log(`| ${cells.join(' | ')} |`);
+    }
+  }
+}
+
+async function askWhole({ name, target }: Peer): Promise<void> {
+  const { statusCode, body } = await stack.ask(target);
+  await body.dump();
+  if (statusCode !== 200) throw new Error(`${name} answered ${statusCode}`);
 }
 
 /** Measured after the load. */
