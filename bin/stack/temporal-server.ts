@@ -33,6 +33,8 @@ export interface TemporalServerOptions {
   /** The file that keeps the state between runs; by default, the state is in memory. */
   readonly databaseFile?: string;
   readonly namespace?: string;
+  /** The complete environment; by default, the environment of this process. */
+  readonly env?: NodeJS.ProcessEnv;
   /** The server appends its log to this file. */
   readonly logFile: string;
 }
@@ -55,7 +57,7 @@ export interface TemporalServer {
  * @throws Error with the end of the log if the server does not start
  */
 export async function startTemporalServer(options: TemporalServerOptions): Promise<TemporalServer> {
-  const { binary, port, uiPort, databaseFile, namespace = 'default', logFile } = options;
+  const { binary, port, uiPort, databaseFile, namespace = 'default', env, logFile } = options;
   const address = `127.0.0.1:${port}`;
   const flags: Readonly<Record<string, string | number>> = {
     ip: '127.0.0.1',
@@ -78,6 +80,7 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
       ...SEARCH_ATTRIBUTE_NAMES.map((name) => `--search-attribute=${name}=Keyword`),
       ...(uiPort ? [] : ['--headless']),
     ],
+    ...(env && { env }),
     output: logFile,
     stopSignal: 'SIGINT',
   });

@@ -17,7 +17,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startProcess, type RunningProcess } from '../stack/child-process.ts';
 import { childEnvironment } from '../../config.ts';
-import { createServices, MAX_TEST_PROCESSES } from '../../test/support/servers.ts';
+import { createServices, GO_SETTINGS, MAX_TEST_PROCESSES } from '../../test/support/servers.ts';
 import { waitUntil } from '../stack/wait-until.ts';
 import { createCpuSampler, renderCpuUsage } from './cpu-usage.ts';
 import { readTestNeeds, type Service, type TestNeeds } from './test-needs.ts';
@@ -99,8 +99,7 @@ try {
   const waits = files.some(({ needs }) => !needs.isUnit);
   passed = await runMocha(
     {
-      // The compiler and the linter collect their garbage a quarter as often.
-      GOGC: '400',
+      ...GO_SETTINGS,
       ...environment,
       ...(isAll && { GENWAY_TEST_ALL: '1' }),
     },
