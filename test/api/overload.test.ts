@@ -7,6 +7,7 @@ import { createMetrics } from '../../telemetry/metrics.ts';
 const PAID = { id: 'acc_paid', toppedUpAt: new Date() };
 const FREE = { id: 'acc_free', toppedUpAt: null };
 const AT_ONCE = 20;
+const STRANGERS = 40;
 
 describe('an overloaded process', () => {
   const metrics = createMetrics();
@@ -89,14 +90,17 @@ describe('an overloaded process', () => {
     // After its first answer, the process knows the credential.
     while ((await ask('/v1/videos', 'paid')).status !== 200);
     const answers = { paid: 0, stranger: 0 };
+    let rounds = 0;
     while (answers.paid < 20) {
-      const strangers = Array.from({ length: 8 }, () => 'stranger' as const);
+      rounds += 1;
+      // As many as overload the process, however slow the machine is.
+      const strangers = Array.from({ length: STRANGERS }, () => 'stranger' as const);
       const keys = [...strangers, 'paid'] as const;
       const statuses = await Promise.all(
         keys.map(async (key) => [key, (await ask('/v1/videos', key)).status] as const),
       );
       for (const [key, status] of statuses) if (status === 200) answers[key] += 1;
     }
-    expect(answers.paid).to.be.above(answers.stranger);
+    expect(answers.paid / rounds).to.be.above((2 * answers.stranger) / (rounds * STRANGERS));
   });
 });

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { PATIENCE_MS } from './eventually.ts';
-import { CONNECT_TIMEOUT_MS, type ConnectionLimits, SERVING_LIMITS } from '../../db/connections.ts';
+import { CONNECT_TIMEOUT_MS, type ConnectionLimits } from '../../db/connections.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
 import { migrate } from '../../db/migrate.ts';
 import { PARTITIONED_TABLES } from '../../db/partitions.ts';
@@ -43,6 +43,14 @@ const DATABASE_FOLDER = join(import.meta.dirname, '../../db');
 
 let template: Promise<string> | undefined;
 
+/** On a busy machine, statements take many times as long as customers would wait. */
+const PATIENT_LIMITS: ConnectionLimits = {
+  statementMs: 60_000,
+  lockMs: 30_000,
+  idleInTransactionMs: 30_000,
+  silenceMs: 61_000,
+};
+
 interface TestDatabaseSettings {
   readonly poolSize?: number;
   readonly limits?: ConnectionLimits;
@@ -51,7 +59,7 @@ interface TestDatabaseSettings {
 /** A new database with the current schema and no rows. */
 export async function createTestDatabase({
   poolSize = 10,
-  limits = SERVING_LIMITS,
+  limits = PATIENT_LIMITS,
 }: TestDatabaseSettings = {}): Promise<TestDatabase> {
   const serverUrl = await testDatabaseUrl();
   const templateName = await (template ??= ensureTemplate(serverUrl));

@@ -9,11 +9,16 @@ describe('a media task', () => {
   let apiKey: string;
   let accountId: string;
 
-  const stack = useTestStack({ env: { GENWAY_TASK_DEADLINE_S: '6' } });
+  const stack = useTestStack();
   before(async () => {
     await Promise.all([stack.api.start(), stack.worker.start()]);
     ({ apiKey, accountId } = await stack.createAccount({ fundedUsd: 50 }));
   });
+
+  async function restartApi(env: Readonly<Record<string, string>> = {}): Promise<void> {
+    await stack.api.stop();
+    await stack.api.start(env);
+  }
 
   const create = (prompt: string): Promise<TaskBody> => createTask(stack, apiKey, prompt);
   const final = (task: TaskBody): Promise<TaskBody> => taskWhenFinal(stack, apiKey, task.id);
@@ -93,7 +98,10 @@ describe('a media task', () => {
 
   it('fails with processing_timeout at its deadline, ends in a refund and causes no event', async () => {
     // contract 3:6 6:2 7.2:15
-    const task = await final(await create('x [sim:stuck]'));
+    await restartApi({ GENWAY_TASK_DEADLINE_S: '5' });
+    const created = await create('x [sim:stuck]');
+    await restartApi();
+    const task = await final(created);
     expect(task).to.include({ status: 'failed', error_code: 'processing_timeout', retryable: true });
     expect(await transfersOf(stack, task.id)).to.deep.equal(['reservation', 'refund']);
     expect(await stack.database('events').where({ task_id: task.id })).to.deep.equal([]);

@@ -429,8 +429,7 @@ describe('text endpoints', () => {
     let written = 0;
     const total = 1_000;
 
-    before(() => start({ settings: { stallMs: 300 } }));
-    after(stop);
+    afterEach(stop);
 
     beforeEach(() => {
       written = 0;
@@ -450,9 +449,10 @@ describe('text endpoints', () => {
 
     for (const format of ['chat-completions', 'messages'] as const) {
       it(`a slow client makes the upstream wait as well, and little is buffered (${format})`, async () => {
+        await start();
         const socket = await ask(text, format);
         socket.pause();
-        await eventually(() => text.outcomes.length === 0 && written > 0);
+        await eventually(() => written > 0);
         let before = -1;
         // The upstream stops as soon as the buffers of the sockets are full.
         await eventually(async () => {
@@ -464,27 +464,29 @@ describe('text endpoints', () => {
         expect(written).to.be.lessThan(total / 2);
         socket.destroy();
         await text.idle();
-        expect(text.outcomes.splice(0)).to.containSubset([{ status: 'disconnected' }]);
+        expect(text.outcomes).to.containSubset([{ status: 'disconnected' }]);
       });
     }
 
     it('a client that reads nothing for too long is cut off', async () => {
       // contract 8.2:9
+      await start({ settings: { stallMs: 300 } });
       const socket = await ask(text, 'chat-completions');
       socket.pause();
       await eventually(() => text.outcomes.length === 1);
-      expect(text.outcomes.splice(0)).to.containSubset([{ status: 'disconnected' }]);
+      expect(text.outcomes).to.containSubset([{ status: 'disconnected' }]);
       await eventually(() => answers[0]?.destroyed === true);
       socket.destroy();
     });
 
     it('a slow client receives the whole answer in the end', async () => {
+      await start();
       const response = await text.ask('chat-completions', 'texta-chat-completions', 'Hi', { stream: true });
       let length = 0;
       for await (const bytes of response.body ?? []) length += bytes.length;
       expect(length).to.be.greaterThan(total * chunk.length);
       await text.idle();
-      expect(text.outcomes.splice(0)).to.containSubset([{ status: 'succeeded' }]);
+      expect(text.outcomes).to.containSubset([{ status: 'succeeded' }]);
     });
   });
 
