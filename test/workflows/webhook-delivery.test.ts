@@ -1,12 +1,15 @@
 import { expect } from 'chai';
 import type { ServerResponse } from 'node:http';
+import { NativeConnection, Worker } from '@temporalio/worker';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import type { WebhookDeliveryActivities } from '../../activities/webhook-delivery.ts';
 import { findDeliveryContent } from '../../db/queries/deliveries.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
 import { TASK_QUEUES } from '../../domain/task-queues.ts';
 import { verifySignature } from '../../domain/webhook-signature.ts';
 import type { webhookDelivery } from '../../workflows/webhook-delivery.ts';
 import { eventually } from '../support/eventually.ts';
+import { LIGHT_WORKERS, stopPromiseStacks } from '../support/light-workers.ts';
 import { call, useTestStack } from '../support/stack.ts';
 import { createTask, taskWhenFinal } from '../support/tasks.ts';
 import { type ReceivedRequest, type RecordingReceiver, startRecordingReceiver } from '../support/receiver.ts';
@@ -198,6 +201,37 @@ describe('a webhook delivery', () => {
     expect(await webhooks.redeliverRange(id, { from: 0 })).to.include({ count: 1 });
     await webhooks.deliveryWhen(id, failed.id, isDelivered);
     expect((await webhooks.deliveryWhen(id, arrived.id, isDelivered)).attempts).to.have.length(1);
+  });
+
+  it('repeats on request when the request arrives between the record of its last attempt and the end of its workflow', async () => {
+    const [workflowId, attemptQueue] = ['requested-late', 'attempts-of-a-test'];
+    const numbers: number[] = [];
+    const attemptDelivery: WebhookDeliveryActivities['attemptDelivery'] = async ({ number }) => {
+      numbers.push(number);
+      if (number === 1) await stack.temporal.workflow.getHandle(workflowId).signal('redeliver');
+      return { status: 'delivered', attempts: number, delayMs: 0, detail: 'HTTP 200' };
+    };
+    const connection = await NativeConnection.connect({ address: stack.environment['TEMPORAL_ADDRESS'] ?? '' });
+    const { namespace } = stack.temporal.options;
+    const activities = { attemptDelivery };
+    const worker = await Worker.create({
+      ...LIGHT_WORKERS,
+      connection,
+      namespace,
+      activities,
+      taskQueue: attemptQueue,
+    });
+    stopPromiseStacks();
+    const outcome = await worker.runUntil(
+      stack.temporal.workflow.execute<typeof webhookDelivery>('webhookDelivery', {
+        workflowId,
+        taskQueue: TASK_QUEUES.webhooks,
+        args: [{ deliveryId: workflowId, attemptQueue }],
+      }),
+    );
+    await connection.close();
+    expect(outcome).to.deep.equal({ status: 'delivered', attempts: 2 });
+    expect(numbers).to.deep.equal([1, 2]);
   });
 
   it('makes no second attempt under a recorded number', async () => {

@@ -101,6 +101,8 @@ describe('a submission', () => {
   const ends = new Map<string, { readonly state?: 'running' | 'failed'; readonly ended_at?: Date }>();
   /** How often the vendor will answer that it does not know a job. */
   const forgets = new Map<string, number>();
+  /** The upstreams whose polls fail ten times, and for twice the patience of Genway. */
+  const latePolls = new Set<string>();
   /** The upstreams that finish jobs and name no file. */
   const withoutFiles = new Set<string>();
   /** Each upstream's next responses, in order. */
@@ -155,6 +157,9 @@ describe('a submission', () => {
       }
       if (action === 'jobs') {
         asked.push(String(id));
+        const polls = callsAtMs[call] ?? [];
+        const isEarly = polls.length < 10 || performance.now() - (polls[0] ?? 0) < 2 * PROVIDER_PATIENCE_MS;
+        if (latePolls.has(upstream) && isEarly) return answer(503, {});
         const forgetsLeft = forgets.get(String(id)) ?? 0;
         forgets.set(String(id), forgetsLeft - 1);
         if (forgetsLeft > 0) return answer(200, { state: 'unknown' });
@@ -420,6 +425,14 @@ describe('a submission', () => {
       await run(task);
       expect(cancelled).to.include(task.id);
       expectWait(`${name}/cancel`);
+    });
+  });
+
+  describe('whose polls fail', () => {
+    it('continues, also if they fail for longer than Genway waits for a job that its upstream does not know', async () => {
+      const name = upstreamWith({});
+      latePolls.add(name);
+      expect((await run(await taskOn(name))).status).to.equal('succeeded');
     });
   });
 
