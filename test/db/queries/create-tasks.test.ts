@@ -226,6 +226,15 @@ describe('createTasks', () => {
       expect(await create(key, { price: parseUsd(2) })).to.equal('created');
     });
 
+    it('gets back the refund of a task of this period, and no more', async () => {
+      const key = await createKey(database, await createAccount(database, { fundedUsd: 100 }), budget);
+      await finishAsSucceeded(database, await createTaskRow(database, key, { price: parseUsd(2) }));
+      await startNextPeriod(database, key);
+      await finishAsFailed(database, await createTaskRow(database, key, { price: parseUsd(2) }));
+      expect(await create(key, { price: parseUsd(2) + 1n })).to.equal('key_limit');
+      expect(await create(key, { price: parseUsd(2) })).to.equal('created');
+    });
+
     it('starts to count when it is set', async () => {
       const key = await createKey(database, await createAccount(database, { fundedUsd: 100 }));
       await createTaskRow(database, key, { price: parseUsd(5) });
