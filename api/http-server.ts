@@ -52,6 +52,8 @@ const LINGER_MS = 5_000;
 const LINGER_BYTES = 64 * 2 ** 20;
 const LINGER_CHECK_MS = 100;
 const UNREAD_CHECK_MS = 100;
+/** Of one event of an answer. Koa alone adds seven to an answer that streams; Node would warn of a leak from eleven on. */
+const MAX_LISTENERS = 20;
 /**
  * The maximum number of requests in progress on a connection. Usual clients send one after the other. Without this
  * limit, a packet could contain thousands of small requests, which would all start before other clients are served.
@@ -176,6 +178,7 @@ function trackUse(server: Server): Use {
   server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     if (ending.has(socket)) return;
     count(socket, 1);
+    response.setMaxListeners(MAX_LISTENERS);
     response.once('close', () => count(socket, -1));
   });
   return {

@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
+import Koa from 'koa';
 import { CLIENT_LIMITS, listen, type RunningServer } from '../../api/http-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { rejectionOf } from '../support/rejection.ts';
@@ -248,6 +250,25 @@ describe('an HTTP server with clients that occupy connections', () => {
     socket.write(requestTo('/slow').repeat(100_000));
     await closed;
     expect(handled).to.be.at.most(16);
+  });
+});
+
+describe('an HTTP server that streams answers', () => {
+  it('warns of no leak although many parts listen for the end of an answer', async () => {
+    const warnings: string[] = [];
+    const record = ({ name }: Error): void => void warnings.push(name);
+    process.on('warning', record);
+    const answer = new Koa()
+      .use(({ res, response }) => {
+        for (let part = 0; part < 4; part += 1) res.once('close', () => {});
+        response.body = Readable.from(['the whole ', 'answer']);
+      })
+      .callback();
+    const server = await listen((request, response) => answer(request, response), '127.0.0.1', 0);
+    expect(await (await fetch(`http://127.0.0.1:${server.port}`)).text()).to.equal('the whole answer');
+    await server.stop(0);
+    process.off('warning', record);
+    expect(warnings).not.to.include('MaxListenersExceededWarning');
   });
 });
 
