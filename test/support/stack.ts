@@ -129,7 +129,7 @@ export async function startTestStack({
     GENWAY_POLL_MS: '200',
     GENWAY_DRAIN_S: '0.01',
     GENWAY_SHUTDOWN_GRACE_S: '10',
-    GENWAY_PROVIDER_PATIENCE_S: '2',
+    GENWAY_PROVIDER_PATIENCE_S: '6',
     GENWAY_RATE_LIMIT_RPM: '100000',
     GENWAY_WORKFLOW_BUNDLE: built?.workflowBundle ?? (await testWorkflowBundle()),
     ...env,

@@ -49,9 +49,10 @@ async function pollUntil(
 ): Promise<TaskBody> {
   const deadline = Date.now() + PATIENCE_MS;
   for (;;) {
-    const { body } = await call<{ data: TaskBody }>(`${stack.baseUrl}/v1/tasks/${taskId}`, { key });
-    if (isReached(body.data)) return body.data;
-    if (Date.now() > deadline) throw new Error(`task ${taskId} is still ${body.data.status}`);
+    const { status, body } = await call<{ data: TaskBody }>(`${stack.baseUrl}/v1/tasks/${taskId}`, { key });
+    // On a busy machine, a poll may get 503.
+    if (status === 200 && isReached(body.data)) return body.data;
+    if (Date.now() > deadline) throw new Error(`task ${taskId} has not got there: ${status} ${JSON.stringify(body)}`);
     await sleep(POLL_MS);
   }
 }
