@@ -1,6 +1,7 @@
 /** Bodies of other formats that agents send to the address of chat completions: contract 4.8.1. */
 import { badRequest } from '../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
+import { mapItems } from '../map-json.ts';
 import { compact } from '../read.ts';
 import { parseRequest as parseResponsesRequest } from '../responses/parse-request.ts';
 import { buildRequest } from './build-request.ts';
@@ -20,13 +21,12 @@ const TOOL_TYPES: readonly unknown[] = ['function', 'custom', undefined];
  * @throws ServiceError `bad_request` if a body of responses is malformed, or has no meaning in chat completions
  */
 export function adoptBody(body: JsonObject): JsonObject {
-  const { input, messages, tools, tool_choice: choice } = body;
+  const { input, messages, tool_choice: choice } = body;
   if (input !== undefined && messages === undefined) return adoptResponsesBody(body);
-  const adoptedTools = adoptEach(tools, nest);
-  const adoptedChoice = adoptChoice(choice);
-  const adoptedMessages = adoptEach(messages, adoptMessage);
-  if (adoptedMessages === messages && adoptedTools === tools && adoptedChoice === choice) return body;
-  return { ...body, ...compact({ messages: adoptedMessages, tools: adoptedTools, tool_choice: adoptedChoice }) };
+  const withParts = mapItems(body, 'messages', (message) => mapItems(message, 'content', adoptPart));
+  const withTools = mapItems(withParts, 'tools', nest);
+  const adopted = adoptChoice(choice);
+  return adopted === choice ? withTools : { ...withTools, tool_choice: adopted };
 }
 
 function adoptResponsesBody(body: JsonObject): JsonObject {
@@ -42,41 +42,22 @@ function adoptResponsesBody(body: JsonObject): JsonObject {
   };
 }
 
-/** Whether the definition of a tool, or the name of a chosen one, is not in an object named like the type. */
-function isFlat(tool: unknown): tool is JsonObject {
-  if (!isObject(tool) || typeof tool['name'] !== 'string' || !TOOL_TYPES.includes(tool['type'])) return false;
-  return tool['function'] === undefined && tool['custom'] === undefined;
-}
-
-function nest(tool: unknown): unknown {
-  if (!isFlat(tool)) return tool;
-  const { type, name, description, parameters, input_schema: schema, strict, format, ...rest } = tool;
-  const definition = compact({ name, description, parameters: parameters ?? schema, strict, format });
-  // In messages, `custom` is the type of all tools that the client runs.
-  const isFreeText = type === 'custom' && schema === undefined;
-  return { ...rest, ...(isFreeText ? { type, custom: definition } : { type: 'function', function: definition }) };
-}
-
-/** @returns the same list, or what is no list, if no item changes */
-function adoptEach(list: unknown, adopt: (item: unknown) => unknown): unknown {
-  if (!Array.isArray(list)) return list;
-  const adopted = list.map(adopt);
-  return adopted.every((item, index) => item === list[index]) ? list : adopted;
-}
-
-function adoptMessage(message: unknown): unknown {
-  if (!isObject(message)) return message;
-  const { content } = message;
-  const adopted = adoptEach(content, adoptPart);
-  return adopted === content ? message : { ...message, content: adopted };
-}
-
-function adoptPart(part: unknown): unknown {
-  if (!isObject(part)) return part;
+function adoptPart(part: JsonObject): JsonObject {
   const { type, text, image_url: url, detail } = part;
   if (type === 'input_text' || type === 'output_text') return { type: 'text', text };
   const isPicture = type === 'input_image' || type === 'image_url';
   return isPicture && typeof url === 'string' ? { type: 'image_url', image_url: compact({ url, detail }) } : part;
+}
+
+/** Puts the definition of a tool, or the name of a chosen one, into an object named like the type, where it is not. */
+function nest(tool: JsonObject): JsonObject {
+  const { type, name, description, parameters, input_schema: schema, strict, format, ...rest } = tool;
+  const isNested = tool['function'] !== undefined || tool['custom'] !== undefined;
+  if (isNested || typeof name !== 'string' || !TOOL_TYPES.includes(type)) return tool;
+  const definition = compact({ name, description, parameters: parameters ?? schema, strict, format });
+  // In messages, `custom` is the type of all tools that the client runs.
+  const isFreeText = type === 'custom' && schema === undefined;
+  return { ...rest, ...(isFreeText ? { type, custom: definition } : { type: 'function', function: definition }) };
 }
 
 function adoptChoice(choice: unknown): unknown {

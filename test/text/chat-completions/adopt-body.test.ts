@@ -63,7 +63,7 @@ describe('adopted body of chat completions', () => {
     });
   }
 
-  it('is the same object for a body of chat completions, and for what no format has', () => {
+  it('stays the same object where a body is one of chat completions, or has what no format has', () => {
     for (const fields of [
       {},
       { tools: [tool], tool_choice: { type: 'function', function: { name: 'read' } } },

@@ -245,7 +245,7 @@ describe('Converse upstream', () => {
       ['model_context_window_exceeded', 'length'],
       ['tool_use', 'tool-calls'],
     ] as const satisfies readonly (readonly [string, FinishReason])[]) {
-      it(`that end with ${stopReason} have the finish reason ${reason}, and tokens of the cache in the input`, () => {
+      it(`have the finish reason ${reason} for ${stopReason}, and tokens of the cache in the input`, () => {
         const output = { message: { role: 'assistant', content: [{ text: 'Hi' }] } };
         for (const events of [upstream.parseResult({ output, stopReason, usage }), streamed(stopReason)]) {
           const result = collect(events);
