@@ -52,7 +52,7 @@ const LINGER_MS = 5_000;
 const LINGER_BYTES = 64 * 2 ** 20;
 const LINGER_CHECK_MS = 100;
 const UNREAD_CHECK_MS = 100;
-/** Of one event of an answer. Koa alone adds seven to an answer that streams; Node would warn of a leak from eleven on. */
+/** Koa alone adds seven listeners for the end of an answer that streams; from eleven on, Node would warn of a leak. */
 const MAX_LISTENERS = 20;
 /**
  * The maximum number of requests in progress on a connection. Usual clients send one after the other. Without this
@@ -178,7 +178,6 @@ function trackUse(server: Server): Use {
   server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     if (ending.has(socket)) return;
     count(socket, 1);
-    response.setMaxListeners(MAX_LISTENERS);
     response.once('close', () => count(socket, -1));
   });
   return {
@@ -308,6 +307,11 @@ type AnswerHeaders = OutgoingHttpHeaders | OutgoingHttpHeader[];
  * the unread body would precede the next request.
  */
 class ClosingResponse extends ServerResponse {
+  constructor(...settings: ConstructorParameters<typeof ServerResponse>) {
+    super(...settings);
+    this.setMaxListeners(MAX_LISTENERS);
+  }
+
   override writeHead(status: number, reason?: string | AnswerHeaders, headers?: AnswerHeaders): this {
     const { req: request, headersSent } = this;
     if (!request.complete && !headersSent && hasBody(request) && !ending.has(request.socket)) {
