@@ -55,6 +55,15 @@ interface Row extends Load {
   readonly cpuUs: number;
 }
 
+/** A round at a steady rate. */
+interface SteadyRow {
+  readonly peer: string;
+  readonly perSecond: number;
+  readonly latenciesMs: readonly number[];
+  /** CPU time per request. */
+  readonly cpuUs: number;
+}
+
 const { values: options } = parseArgs({
   options: { rounds: { type: 'string', default: '2' }, seconds: { type: 'string', default: '4' } },
 });
@@ -74,7 +83,7 @@ try {
     }
   }
   printTable(rows, peers);
-  await printSteadyRates(rows, peers);
+  printSteadyTable(await measureSteadily(rows, peers));
   await printFirstBytes(peers);
 } finally {
   await Promise.all(started.map((server) => server.stop(STOP_GRACE_MS)));
@@ -189,29 +198,35 @@ function printTable(rows: readonly Row[], peers: readonly Peer[]): void {
 }
 
 /** Whole answers to requests that arrive at a steady rate, by turns. */
-async function printSteadyRates(rows: readonly Row[], peers: readonly Peer[]): Promise<void> {
-  console.log('\n| requests per second | gateway | p50 ms | p99 ms | slowest ms | CPU µs per request |');
-  console.log('|---|---|---|---|---|---|');
+async function measureSteadily(rows: readonly Row[], peers: readonly Peer[]): Promise<readonly SteadyRow[]> {
   const fastest = ({ name }: Peer): number =>
     Math.max(...rows.filter((row) => row.peer === name && !row.streamed).map((row) => row.requestsPerSecond));
+  const steady: SteadyRow[] = [];
   for (const perSecond of STEADY_RATES) {
-    const able = peers.filter((peer) => fastest(peer) > perSecond * STEADY_ROOM);
-    const measured = able.map((peer) => {
-      const latenciesMs: number[] = [];
-      return { peer, latenciesMs, cpuUs: 0 };
-    });
     for (let round = 0; round < rounds; round += 1) {
-      for (const one of measured) {
+      for (const peer of peers.filter((one) => fastest(one) > perSecond * STEADY_ROOM)) {
         await sleep(PAUSE_MS);
-        const beforeUs = cpuUsOf(one.peer.pids);
-        const answers = await arriveAt(perSecond, seconds * STEADY_ROUNDS_LONGER, () => askWhole(one.peer));
-        one.cpuUs += cpuUsOf(one.peer.pids) - beforeUs;
-        one.latenciesMs.push(...answers.map(({ latencyMs }) => latencyMs));
+        const beforeUs = cpuUsOf(peer.pids);
+        const answers = await arriveAt(perSecond, seconds * STEADY_ROUNDS_LONGER, () => askWhole(peer));
+        const cpuUs = (cpuUsOf(peer.pids) - beforeUs) / answers.length;
+        steady.push({ peer: peer.name, perSecond, latenciesMs: answers.map(({ latencyMs }) => latencyMs), cpuUs });
       }
     }
-    for (const { peer, latenciesMs, cpuUs } of measured) {
+  }
+  return steady;
+}
+
+/** A line for each rate and peer. */
+function printSteadyTable(rows: readonly SteadyRow[]): void {
+  console.log('\n| requests per second | gateway | p50 ms | p99 ms | slowest ms | CPU µs per request |');
+  console.log('|---|---|---|---|---|---|');
+  for (const perSecond of STEADY_RATES) {
+    const atRate = rows.filter((row) => row.perSecond === perSecond);
+    for (const name of new Set(atRate.map(({ peer }) => peer))) {
+      const own = atRate.filter(({ peer }) => peer === name);
+      const latenciesMs = own.flatMap((row) => row.latenciesMs);
       const msAt = (share: number): number => rounded(percentile(latenciesMs, share));
-      const cells = [perSecond, peer.name, msAt(0.5), msAt(0.99), msAt(1), rounded(cpuUs / latenciesMs.length, 0)];
+      const cells = [perSecond, name, msAt(0.5), msAt(0.99), msAt(1), rounded(mean(own.map(({ cpuUs }) => cpuUs)), 0)];
       console.log(`| ${cells.join(' | ')} |`);
     }
   }
