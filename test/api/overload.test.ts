@@ -90,9 +90,7 @@ describe('an overloaded process', () => {
     // After its first answer, the process knows the credential.
     while ((await ask('/v1/videos', 'paid')).status !== 200);
     const answers = { paid: 0, stranger: 0 };
-    let rounds = 0;
     while (answers.paid < 20) {
-      rounds += 1;
       // As many as overload the process, however slow the machine is.
       const strangers = Array.from({ length: STRANGERS }, () => 'stranger' as const);
       const keys = [...strangers, 'paid'] as const;
@@ -101,6 +99,7 @@ describe('an overloaded process', () => {
       );
       for (const [key, status] of statuses) if (status === 200) answers[key] += 1;
     }
-    expect(answers.paid / rounds).to.be.above((2 * answers.stranger) / (rounds * STRANGERS));
+    // A request of the paying account is accepted more than eight times as often.
+    expect(answers.paid).to.be.above((8 * answers.stranger) / STRANGERS);
   });
 });

@@ -50,9 +50,10 @@ async function pollUntil(
   const deadline = Date.now() + PATIENCE_MS;
   for (;;) {
     const { status, body } = await call<{ data: TaskBody }>(`${stack.baseUrl}/v1/tasks/${taskId}`, { key });
-    // On a busy machine, a poll may get 503.
     if (status === 200 && isReached(body.data)) return body.data;
-    if (Date.now() > deadline) throw new Error(`task ${taskId} has not got there: ${status} ${JSON.stringify(body)}`);
+    // On a busy machine, a poll may get 503.
+    const mayFollow = (status === 200 || status === 503) && Date.now() <= deadline;
+    if (!mayFollow) throw new Error(`task ${taskId} has not got there: ${status} ${JSON.stringify(body)}`);
     await sleep(POLL_MS);
   }
 }

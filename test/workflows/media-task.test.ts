@@ -98,7 +98,7 @@ describe('a media task', () => {
 
   it('fails with processing_timeout at its deadline, ends in a refund and causes no event', async () => {
     // contract 3:6 6:2 7.2:15
-    await restartApi({ GENWAY_TASK_DEADLINE_S: '5' });
+    await restartApi({ GENWAY_TASK_DEADLINE_S: '6' });
     const created = await create('x [sim:stuck]');
     await restartApi();
     const task = await final(created);

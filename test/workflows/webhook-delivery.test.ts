@@ -10,6 +10,7 @@ import { verifySignature } from '../../domain/webhook-signature.ts';
 import type { webhookDelivery } from '../../workflows/webhook-delivery.ts';
 import { eventually } from '../support/eventually.ts';
 import { LIGHT_WORKERS, stopPromiseStacks } from '../support/light-workers.ts';
+import { testTemporalAddress } from '../support/services.ts';
 import { call, useTestStack } from '../support/stack.ts';
 import { createTask, taskWhenFinal } from '../support/tasks.ts';
 import { type ReceivedRequest, type RecordingReceiver, startRecordingReceiver } from '../support/receiver.ts';
@@ -211,7 +212,7 @@ describe('a webhook delivery', () => {
       if (number === 1) await stack.temporal.workflow.getHandle(workflowId).signal('redeliver');
       return { status: 'delivered', attempts: number, delayMs: 0, detail: 'HTTP 200' };
     };
-    const connection = await NativeConnection.connect({ address: stack.environment['TEMPORAL_ADDRESS'] ?? '' });
+    const connection = await NativeConnection.connect({ address: await testTemporalAddress() });
     const { namespace } = stack.temporal.options;
     const activities = { attemptDelivery };
     const worker = await Worker.create({

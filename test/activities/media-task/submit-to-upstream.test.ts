@@ -138,16 +138,17 @@ describe('a submission', () => {
       const answer = (status: number, body: unknown): void => void response.writeHead(status).end(JSON.stringify(body));
       const mine = rendered.filter((one) => one.upstream === upstream);
       const call = `${upstream}/${action}`;
-      (callsAtMs[call] ??= []).push(performance.now());
+      const calls = (callsAtMs[call] ??= []);
+      calls.push(performance.now());
+      const sinceFirstMs = performance.now() - (calls[0] ?? 0);
       const wait = limited.get(call);
       limited.delete(call);
       if (wait !== undefined) return void response.writeHead(429, { 'retry-after': String(wait) }).end('{}');
       if (action === 'file') return void response.end(png);
       if (action === 'list') {
         listed.add(upstream);
-        const firstAtMs = callsAtMs[call]?.[0] ?? 0;
         if (!lateLists.has(upstream)) return answer(200, { jobs: mine });
-        if (performance.now() - firstAtMs < PROVIDER_PATIENCE_MS) return answer(503, {});
+        if (sinceFirstMs < PROVIDER_PATIENCE_MS) return answer(503, {});
         lateLists.delete(upstream);
         return answer(200, { jobs: [] });
       }
@@ -157,8 +158,7 @@ describe('a submission', () => {
       }
       if (action === 'jobs') {
         asked.push(String(id));
-        const polls = callsAtMs[call] ?? [];
-        const isEarly = polls.length < 10 || performance.now() - (polls[0] ?? 0) < 2 * PROVIDER_PATIENCE_MS;
+        const isEarly = calls.length < 10 || sinceFirstMs < 2 * PROVIDER_PATIENCE_MS;
         if (latePolls.has(upstream) && isEarly) return answer(503, {});
         const forgetsLeft = forgets.get(String(id)) ?? 0;
         forgets.set(String(id), forgetsLeft - 1);

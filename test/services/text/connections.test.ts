@@ -452,7 +452,7 @@ describe('text endpoints', () => {
         await start();
         const socket = await ask(text, format);
         socket.pause();
-        await eventually(() => written > 0);
+        await eventually(() => text.outcomes.length === 0 && written > 0);
         let before = -1;
         // The upstream stops as soon as the buffers of the sockets are full.
         await eventually(async () => {
@@ -480,7 +480,7 @@ describe('text endpoints', () => {
     });
 
     it('a slow client receives the whole answer in the end', async () => {
-      await start();
+      await start({ settings: { stallMs: 300 } });
       const response = await text.ask('chat-completions', 'texta-chat-completions', 'Hi', { stream: true });
       let length = 0;
       for await (const bytes of response.body ?? []) length += bytes.length;
