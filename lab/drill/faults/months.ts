@@ -14,6 +14,8 @@ const DROP_EMPTY_MONTH = /* sql */ `
     SET LOCAL lock_timeout = '10s';
     FOREACH parent IN ARRAY ARRAY['${TABLES.join("', '")}'] LOOP
       partition := parent || to_char(now() AT TIME ZONE 'UTC', '_YYYY_MM');
+      -- Missing if nothing has been written since the fault struck before.
+      CONTINUE WHEN to_regclass(partition) IS NULL;
       EXECUTE format('SELECT NOT EXISTS (SELECT FROM %I)', partition) INTO is_empty;
       CONTINUE WHEN NOT is_empty;
       EXECUTE format('ALTER TABLE %I DETACH PARTITION %I', parent, partition);
