@@ -23,8 +23,9 @@ const MAX_READ = 1_000;
 const SENTENCES: readonly RegExp[] = [
   /\b(?:prompt|input) (?:is|was) too long\b|\bprompt exceeds max(?:imum)? length\b/i,
   /\bcontext[ _-](?:length|window|size|limit)s?\b.*(?:\bexceed|\bhowever\b|\btoo (?:long|large)\b|\bgreater\b|\blarger\b)/is,
-  /(?:\bexceed|\btoo (?:long|large)\b|\bgreater\b|\blarger\b).*\bcontext[ _-](?:length|window|size|limit)s?\b/is,
-  /\binput token count\b.*\bexceeds\b/is,
+  /(?:\bexceed|\bhowever\b|\btoo (?:long|large)\b|\bgreater\b|\blarger\b).*\bcontext[ _-](?:length|window|size|limit)s?\b/is,
+  /\b(?:input|prompt) token count\b.*\bexceeds\b/is,
+  /\binput token length too long\b|\btokens in request more than max tokens allowed\b|\bexceed max message tokens\b/i,
   /\bmaximum prompt length is\b|\bexceeded model token limit\b|\brange of input length should be\b/i,
 ];
 
@@ -33,7 +34,7 @@ const NUMBERS = {
     /\d tokens? > (\d+)/i,
     /\d \+ \d+ > (\d+)/,
     /\bcontext[ _-](?:length|window|size|limit)s?\D{0,24}?(\d+)/i,
-    /\bmaximum number of tokens allowed\D{0,4}(\d+)/i,
+    /\b(?:maximum number of tokens allowed|exceeds the limit of)\D{0,4}(\d+)/i,
     /\b(\d+) maximum context length\b/i,
     /\b(?:maximum prompt length is|token limit:?) (\d+)/i,
     /\binput length should be \[\d+, ?(\d+)\]/i,
@@ -42,10 +43,15 @@ const NUMBERS = {
     /(?<!\d)(\d+) tokens? > \d/i,
     /(?<!\d)(\d+) \+ \d+ > \d/,
     /\b(\d+)(?: tokens)? (?:in|from) the (?:input messages|messages|prompt|input)\b/i,
-    /\binput token count\D{0,4}(\d+)/i,
+    /\b(?:input|prompt) token count\D{0,4}(\d+)/i,
+    /\bpassed (\d+) input tokens\b/i,
     /\b(?:resulted in|request contains|prompt contains|requested|you requested a total of) (?:about )?(\d+)/i,
   ],
-  output: [/\d \+ (\d+) > \d/, /\b(\d+)(?: tokens)? (?:in|for) the completion\b/i],
+  output: [
+    /\d \+ (\d+) > \d/,
+    /\b(\d+)(?: tokens)? (?:in|for) the completion\b/i,
+    /\brequested (\d+) output tokens\b/i,
+  ],
 } as const;
 
 /** Reads an upstream's refusal. @returns null if the message is about anything else */

@@ -122,6 +122,7 @@ const FAILURE_BY_CODE: Readonly<Record<string, Failure>> = {
   image_content_policy_violation: MODERATED,
   bio_policy: MODERATED,
   context_length_exceeded: TOO_LONG,
+  model_max_prompt_tokens_exceeded: TOO_LONG,
   invalid_request_error: REFUSED,
   invalid_prompt: REFUSED,
   invalid_image: UNREADABLE,

@@ -50,6 +50,16 @@ const REFUSALS: readonly (readonly [string, number | null, number | null, number
     null,
     40_960,
   ],
+  [
+    "You passed 99073 input tokens and requested 32000 output tokens. However, the model's context length is only 131072 tokens, resulting in a maximum input length of 99072 tokens. Please reduce the length of the input prompt.",
+    99_073,
+    32_000,
+    131_072,
+  ],
+  ['prompt token count of 150000 exceeds the limit of 128000', 150_000, null, 128_000],
+  ['Total tokens of image and text exceed max message tokens', null, null, null],
+  ['tokens in request more than max tokens allowed', null, null, null],
+  ['Input token length too long', null, null, null],
   ['the request exceeds the available context size. try increasing the context size', null, null, null],
 ];
 
