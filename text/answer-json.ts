@@ -1,6 +1,6 @@
 /** JSON from upstreams. Unreadable JSON counts as the upstream's failure. */
 import { isObject, type JsonObject } from '../domain/json.ts';
-import { LARGE_JSON_BYTES, parseInSteps } from './json/parse.ts';
+import { LARGE_JSON_BYTES, parseInSteps, parseJsonText } from './json/parse.ts';
 import { runInSteps, type Steps } from './json/steps.ts';
 import type { ServerSentEvent } from './sse.ts';
 import { AnswerTooLongError, malformedAnswer, UnreadableEventError } from './upstream-errors.ts';
@@ -28,7 +28,7 @@ export function* parseAnswerInSteps(bytes: Uint8Array): Steps<unknown> {
 export function parseEventData({ data, json }: ServerSentEvent): JsonObject {
   let value = json;
   try {
-    value ??= JSON.parse(data);
+    value ??= parseJsonText(data);
   } catch (error) {
     throw new UnreadableEventError(error);
   }
@@ -38,7 +38,7 @@ export function parseEventData({ data, json }: ServerSentEvent): JsonObject {
 
 function parseText(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJsonText(text);
   } catch (error) {
     throw malformedAnswer(error);
   }

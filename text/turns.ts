@@ -12,6 +12,7 @@ import type {
   ToolResultPart,
   Turn,
 } from './canonical.ts';
+import { parseJsonText } from './json/parse.ts';
 import { JsonSizer } from './json/size.ts';
 import { compact } from './read.ts';
 
@@ -185,7 +186,7 @@ function textOfArguments(part: AssistantPart): string[] {
  */
 export function argumentsOf(call: ToolCallPart): JsonObject {
   try {
-    const value: unknown = call.arguments.trim() === '' ? {} : JSON.parse(call.arguments);
+    const value: unknown = call.arguments.trim() === '' ? {} : parseJsonText(call.arguments);
     if (isObject(value)) return value;
   } catch {
     // Kept as text, like JSON that is not an object.

@@ -4,6 +4,8 @@
  */
 import { isObject } from '../domain/json.ts';
 import type { StreamEvent } from './canonical.ts';
+import { parseJsonText } from './json/parse.ts';
+import { jsonTextOf } from './json/write.ts';
 import { objectOf, stringOf } from './upstream-errors.ts';
 
 interface Call {
@@ -41,14 +43,14 @@ function wrappedCalls(text: string): Omit<Call, 'callId'>[] {
   const calls = uses.map((use: unknown) => {
     const { recipient_name: recipient, parameters } = objectOf(use);
     const name = RECIPIENT.exec(stringOf(recipient))?.[1];
-    return name === undefined || !isObject(parameters) ? null : { name, arguments: JSON.stringify(parameters) };
+    return name === undefined || !isObject(parameters) ? null : { name, arguments: jsonTextOf(parameters) };
   });
   return calls.every((call) => call !== null) ? calls : [];
 }
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJsonText(text);
   } catch {
     return null;
   }

@@ -4,6 +4,7 @@ import { parseEventData } from '../answer-json.ts';
 import { type AnswerPart, type StreamEvent, UNREPORTED_USAGE, type Usage } from '../canonical.ts';
 import { eventsOfPart } from '../collect.ts';
 import { checkFinish, finishReasonOf } from '../finish-reasons.ts';
+import { jsonTextOf } from '../json/write.ts';
 import { compact } from '../read.ts';
 import type { ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
@@ -59,7 +60,7 @@ function partOf(block: JsonObject): AnswerPart | null {
   if (typeof text === 'string') return { type: 'text', text };
   if (isObject(toolUse)) {
     const { toolUseId, name, input } = toolUse;
-    const callArguments = isObject(input) ? JSON.stringify(input) : stringOf(input);
+    const callArguments = isObject(input) ? jsonTextOf(input) : stringOf(input);
     return { type: 'tool-call', callId: stringOf(toolUseId), name: stringOf(name), arguments: callArguments };
   }
   if (!isObject(reasoningContent)) return null;

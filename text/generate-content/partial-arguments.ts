@@ -3,6 +3,7 @@
  * spread over several: https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling
  */
 import type { JsonObject } from '../../domain/json.ts';
+import { jsonTextOf } from '../json/write.ts';
 import { arrayOf, malformedAnswer, objectOf, stringOf } from '../upstream-errors.ts';
 
 const STEP = /\.([^.[\]]+)|\[(\d{1,9})\]|\['([^']*)'\]|\["([^"]*)"\]/y;
@@ -23,13 +24,15 @@ export class PartialArguments {
 
   /** Takes the pieces, and any complete arguments, in a call. */
   take(call: JsonObject): void {
-    this.#base = { ...this.#base, ...objectOf(call['args']) };
+    const args = objectOf(call['args']);
+    this.#base = Object.keys(this.#base).length === 0 ? args : { ...this.#base, ...args };
     for (const piece of arrayOf(call['partialArgs'])) this.#put(objectOf(piece));
   }
 
   /** The JSON text of everything so far. */
   get text(): string {
-    return JSON.stringify({ ...this.#base, ...objectOf(jsonOf(this.#root)) });
+    const pieces = objectOf(jsonOf(this.#root));
+    return jsonTextOf(Object.keys(pieces).length === 0 ? this.#base : { ...this.#base, ...pieces });
   }
 
   #put(piece: JsonObject): void {

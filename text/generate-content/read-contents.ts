@@ -4,6 +4,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import type { AssistantPart, ToolResultPart, Turn } from '../canonical.ts';
 import type { Fields } from '../fields.ts';
 import { CallsByName } from '../calls-by-name.ts';
+import { jsonTextOf } from '../json/write.ts';
 import { compact, readArray } from '../read.ts';
 import { mergeNeighbours } from '../turns.ts';
 import { inputOf, type Part, readContent, textOf } from './request-shape.ts';
@@ -63,7 +64,7 @@ function answerOf(part: Part, calls: CallsByName): AssistantPart[] {
   if (call === undefined) throw badRequest(`"${fields.at(kind)}" must be in an item with the role user`);
   const name = call.get('name');
   const callId = calls.add(call.get('id'), name);
-  return [compact({ type: 'tool-call', callId, name, arguments: JSON.stringify(call.get('args') ?? {}), signature })];
+  return [compact({ type: 'tool-call', callId, name, arguments: jsonTextOf(call.get('args') ?? {}), signature })];
 }
 
 function resultOf({ fields }: Part, calls: CallsByName): ToolResultPart {

@@ -10,6 +10,7 @@ import type {
   ToolCallPart,
   Usage,
 } from '../canonical.ts';
+import { parseJsonText } from '../json/parse.ts';
 import { compact } from '../read.ts';
 import { malformedAnswer } from '../upstream-errors.ts';
 import type { RenderContext } from '../wire-format.ts';
@@ -105,7 +106,7 @@ export function renderCall(call: ToolCallPart, finish: FinishReason): AnswerPart
 
 function objectOfText(text: string): JsonObject | null {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJsonText(text);
     return isObject(value) ? value : null;
   } catch {
     return null;

@@ -7,6 +7,7 @@ import {
   type ToolCallPart,
   type Usage,
 } from '../canonical.ts';
+import { jsonTextOf } from '../json/write.ts';
 import { encodeEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import type { RenderContext } from '../wire-format.ts';
@@ -29,7 +30,7 @@ export function renderStream(context: RenderContext): Stage<StreamEvent, string>
  * the vendor's Python SDK cuts there.
  */
 function toJson(value: unknown): string {
-  return JSON.stringify(value).replace(
+  return jsonTextOf(value).replace(
     /[\u0085\u2028\u2029]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );

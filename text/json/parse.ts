@@ -1,4 +1,5 @@
 /** Parses JSON, large documents in steps, between which other requests are served. */
+import { keepDigits, mayRound } from './exact.ts';
 import type { JsonLimits } from './size.ts';
 import { runInSteps, type Steps } from './steps.ts';
 
@@ -15,13 +16,24 @@ const MAX_NUMBER_BYTES = 1_024;
 const decoder = new TextDecoder();
 
 /**
- * The value of a document in UTF-8: the same as `JSON.parse` returns. Invalid UTF-8 becomes U+FFFD.
+ * The value of a document in UTF-8: the same as `JSON.parse` returns. Invalid UTF-8 becomes U+FFFD. The digits of large
+ * integers are kept for `write.ts`.
  *
  * @throws SyntaxError when it is not JSON
  */
 export async function parseJson(bytes: Uint8Array): Promise<unknown> {
-  if (bytes.byteLength < LARGE_JSON_BYTES) return JSON.parse(decoder.decode(bytes));
+  if (bytes.byteLength < LARGE_JSON_BYTES) return parseJsonText(decoder.decode(bytes));
   return runInSteps(parseInSteps(bytes));
+}
+
+/** {@link parseJson} of a small document, at once. */
+export function parseJsonText(text: string): unknown {
+  if (!mayRound(text)) return JSON.parse(text);
+  const steps = parseInSteps(Buffer.from(text));
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
 }
 
 const UNLIMITED: JsonLimits = { maxDepth: Infinity, maxValues: Infinity };
@@ -142,7 +154,7 @@ class Parser {
     this.#values += 1;
     if (this.#values > this.#limits.maxValues || this.#open.length >= this.#limits.maxDepth) throw tooLarge();
     if (byte === QUOTE) return this.#beginText();
-    if (byte !== OPEN_OBJECT && byte !== OPEN_ARRAY) return this.#add(this.#readScalar());
+    if (byte !== OPEN_OBJECT && byte !== OPEN_ARRAY) return this.#readScalar();
     this.#open.push(byte === OPEN_ARRAY ? { items: [] } : { fields: {}, name: '' });
     this.#goTo(byte === OPEN_ARRAY ? 'item' : 'field');
   }
@@ -172,7 +184,7 @@ class Parser {
   }
 
   /** A number, or `true`, `false` or `null`. */
-  #readScalar(): unknown {
+  #readScalar(): void {
     const start = this.#at;
     const most = Math.min(start + MAX_NUMBER_BYTES, this.#bytes.length);
     let end = start;
@@ -181,7 +193,13 @@ class Parser {
       if (byte === COMMA || byte === CLOSE_ARRAY || byte === CLOSE_OBJECT || isSpace(byte)) break;
     }
     this.#at = end;
-    return JSON.parse(this.#bytes.toString('latin1', start, end));
+    const text = this.#bytes.toString('latin1', start, end);
+    const value: unknown = JSON.parse(text);
+    this.#add(value);
+    const parent = this.#open.at(-1);
+    if (parent === undefined) return;
+    if ('items' in parent) keepDigits(parent.items, String(parent.items.length - 1), value, text);
+    else keepDigits(parent.fields, parent.name, value, text);
   }
 
   #beginText(): void {

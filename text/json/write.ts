@@ -1,4 +1,5 @@
 /** Writes JSON; a large value in steps, between which other requests are served. */
+import { digitsOf, hasDigits } from './exact.ts';
 import { runInSteps, type Steps } from './steps.ts';
 
 /** How many UTF-16 units a step writes: a few milliseconds of work. */
@@ -7,9 +8,14 @@ const PIECE_LENGTH = 512 * 1024;
 /** Text in one piece, or bytes in several. */
 export type WrittenJson = string | readonly Uint8Array[];
 
-/** The output of `JSON.stringify` for a value other than undefined. */
+/** The output of `JSON.stringify` for a value other than undefined, with the digits of large integers as they were read. */
 export async function writeJson(value: unknown): Promise<WrittenJson> {
-  return lengthOf(value, PIECE_LENGTH) < PIECE_LENGTH ? JSON.stringify(value) : runInSteps(writeInSteps(value));
+  return isSimple(value) ? JSON.stringify(value) : runInSteps(writeInSteps(value));
+}
+
+/** {@link writeJson} of a small value, at once. */
+export function jsonTextOf(value: unknown): string {
+  return isSimple(value) ? JSON.stringify(value) : [...textsOf(value)].join('');
 }
 
 /** {@link writeJson}, always as bytes. */
@@ -40,10 +46,16 @@ export function byteLengthOf(written: WrittenJson): number {
   return written.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
-/** The approximate length of a value's text; counting stops at `most`. */
+/** Whether `JSON.stringify` writes the value in one step, and as it was read. */
+function isSimple(value: unknown): boolean {
+  return lengthOf(value, PIECE_LENGTH) < PIECE_LENGTH;
+}
+
+/** The approximate length of a value's text; counting stops at `most`, also for a value with kept digits. */
 function lengthOf(value: unknown, most: number): number {
   if (typeof value === 'string') return value.length;
   if (typeof value !== 'object' || value === null) return 4;
+  if (hasDigits(value)) return most;
   let length = 2;
   if (Array.isArray(value)) {
     for (const item of value) {
@@ -60,24 +72,31 @@ function lengthOf(value: unknown, most: number): number {
 }
 
 function* textsOf(value: unknown): Generator<string, void, undefined> {
-  if (lengthOf(value, PIECE_LENGTH) < PIECE_LENGTH) yield JSON.stringify(value) ?? 'null';
+  if (isSimple(value)) yield JSON.stringify(value) ?? 'null';
   else if (typeof value === 'string') yield* textsOfString(value);
   else if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) {
       yield index === 0 ? '[' : ',';
-      yield* textsOf(item);
+      yield* textsOfItem(value, String(index), item);
     }
     yield ']';
   } else {
     let separator = '{';
-    for (const [name, item] of Object.entries(Object(value))) {
+    const fields: object = Object(value);
+    for (const [name, item] of Object.entries(fields)) {
       if (item === undefined) continue;
       yield `${separator}${JSON.stringify(name)}:`;
-      yield* textsOf(item);
+      yield* textsOfItem(fields, name, item);
       separator = ',';
     }
     yield '}';
   }
+}
+
+function* textsOfItem(parent: object, name: string, item: unknown): Generator<string, void, undefined> {
+  const digits = digitsOf(parent, name, item);
+  if (digits === undefined) yield* textsOf(item);
+  else yield digits;
 }
 
 function* textsOfString(value: string): Generator<string, void, undefined> {

@@ -1,6 +1,7 @@
 /** A canonical answer as a message: contract 4.8.3. */
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import type { Choice, Finish, FinishReason, TextResult, ToolCallPart, Usage, FoundOnWeb } from '../canonical.ts';
+import { parseJsonText } from '../json/parse.ts';
 import { compact } from '../read.ts';
 import { malformedAnswer } from '../upstream-errors.ts';
 import { withSearches } from '../web-search.ts';
@@ -111,7 +112,7 @@ function inputOf(call: ToolCallPart, finish: Finish): JsonObject {
 
 function parsedOrNull(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJsonText(text);
   } catch {
     return null;
   }

@@ -14,6 +14,7 @@ import type {
   WebSearch,
 } from '../canonical.ts';
 import { pictureOf, readUrl } from '../data-url.ts';
+import { jsonTextOf } from '../json/write.ts';
 import {
   byCompatibility,
   fields,
@@ -185,7 +186,7 @@ const answerBlockOf = (marks: CacheMarks) =>
           type: 'tool-call',
           callId: call.id,
           name: call.name,
-          arguments: JSON.stringify(call.input ?? {}),
+          arguments: jsonTextOf(call.input ?? {}),
           cacheBreakpoint: call.cache_control,
         }),
       ),

@@ -4,6 +4,7 @@ import { parseEventData } from '../answer-json.ts';
 import { type AnswerPart, type FinishReason, type StreamEvent, UNREPORTED_USAGE, type Usage } from '../canonical.ts';
 import { eventsOfPart } from '../collect.ts';
 import { checkFinish, finishReasonOf } from '../finish-reasons.ts';
+import { jsonTextOf } from '../json/write.ts';
 import { cutShort } from '../normalize.ts';
 import { compact } from '../read.ts';
 import { DONE, type ServerSentEvent } from '../sse.ts';
@@ -100,7 +101,7 @@ function partOf(block: JsonObject): AnswerPart | null {
         type: 'tool-call',
         callId: stringOf(block['id']),
         name: stringOf(block['name']),
-        arguments: isObject(input) ? JSON.stringify(input) : stringOf(input),
+        arguments: isObject(input) ? jsonTextOf(input) : stringOf(input),
       };
     }
     default:

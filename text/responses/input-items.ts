@@ -15,6 +15,7 @@ import type {
 import { pictureOf, readUrl } from '../data-url.ts';
 import { fields, object, refused, typed } from '../fields.ts';
 import { argumentsOfText } from '../free-text-tools.ts';
+import { jsonTextOf } from '../json/write.ts';
 import {
   anything,
   arrayOf,
@@ -116,9 +117,7 @@ function callOf({
 const toolSearchCallItem = object(
   { type: oneOf(['tool_search_call']), call_id: optional(readName), arguments: optional(anything) },
   ({ call_id: callId, arguments: input }): ToolCallPart | null =>
-    callId === undefined
-      ? null
-      : { type: 'tool-call', callId, name: TOOL_SEARCH, arguments: JSON.stringify(input ?? {}) },
+    callId === undefined ? null : { type: 'tool-call', callId, name: TOOL_SEARCH, arguments: jsonTextOf(input ?? {}) },
 );
 
 /** The tools that a search found, which the request offers: {@link toolsOfInput}. */

@@ -1,5 +1,6 @@
 /** https://platform.openai.com/docs/api-reference/batch */
 import { isObject, type JsonObject } from '../../../domain/json.ts';
+import { jsonTextOf } from '../../../text/json/write.ts';
 import { arrayOf, FAILED, objectOf, UpstreamError } from '../../../text/upstream-errors.ts';
 import type { UpstreamRequest } from '../../../text/wire-format.ts';
 import { type BatchClient, parseLine } from './client.ts';
@@ -101,8 +102,7 @@ function fileOf({ mark, requests }: BatchOrder, url: string): NonNullable<Upstre
     field('expires_after[seconds]', String(FILE_SECONDS)),
     `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="${mark}.jsonl"\r\ncontent-type: application/jsonl\r\n\r\n`,
     ...requests.map(
-      ({ customId, request }) =>
-        `${JSON.stringify({ custom_id: customId, method: 'POST', url, body: request.body })}\n`,
+      ({ customId, request }) => `${jsonTextOf({ custom_id: customId, method: 'POST', url, body: request.body })}\n`,
     ),
     `\r\n--${boundary}--\r\n`,
   ].map((part) => Buffer.from(part));

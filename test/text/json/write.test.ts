@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { writeInSteps, writeJson, type WrittenJson } from '../../../text/json/write.ts';
+import { parseJson } from '../../../text/json/parse.ts';
+import { jsonTextOf, writeInSteps, writeJson, type WrittenJson } from '../../../text/json/write.ts';
 import { longestStepShare } from '../../support/longest-step.ts';
 import { casesOf } from '../../support/properties.ts';
 
@@ -28,6 +29,24 @@ describe('writing JSON in steps', () => {
         );
       }),
       { numRuns: casesOf(24) },
+    );
+  });
+
+  it('writes integers of any size with the digits that were read', async () => {
+    const json = fc
+      .jsonValue({ maxDepth: 3 })
+      .chain((value) =>
+        fc
+          .bigInt({ min: -(2n ** 70n), max: 2n ** 70n })
+          .map((integer) => `[${integer},{"id":${integer},"of":[${JSON.stringify(value)}]}]`),
+      );
+    await fc.assert(
+      fc.asyncProperty(json, async (text) => {
+        const value = await parseJson(Buffer.from(text));
+        expect(textOf(await writeJson(value))).to.equal(text);
+        expect(jsonTextOf(value)).to.equal(text);
+      }),
+      { numRuns: casesOf(100) },
     );
   });
 
