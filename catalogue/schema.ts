@@ -377,6 +377,7 @@ const textRoute = Joi.object({
   ...routeKeys,
   batch: nativeBatch.when('format', { is: Joi.valid(...NATIVE_BATCH_FORMATS), otherwise: Joi.forbidden() }),
   format: Joi.valid(...UPSTREAM_FORMAT_NAMES).required(),
+  base_model: name,
   server_tools: Joi.boolean(),
   max_tokens_field: Joi.valid(...MAX_TOKENS_FIELDS),
   output_modalities: Joi.array()

@@ -78,6 +78,8 @@ export interface TextRoute extends AnswerTimeouts {
   readonly provider: string;
   readonly format: UpstreamFormatName;
   readonly model: string;
+  /** The vendor's name for the model, where the upstream's name does not say which model it is. */
+  readonly baseModel?: string;
   /** Routes with a lower order are tried first. */
   readonly order: number;
   /** The share of requests among routes of equal order. */

@@ -185,6 +185,7 @@ export interface Sampling {
 /** A setting that upstreams of some formats have no field for, or cannot have beside others. */
 export type Setting =
   | keyof Pick<Sampling, 'temperature' | 'topP' | 'topK' | 'seed' | 'frequencyPenalty' | 'presencePenalty'>
+  | 'reasoningEffort'
   | 'verbosity'
   | 'parallelToolCalls'
   | 'strictTools'

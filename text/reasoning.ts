@@ -7,6 +7,7 @@ const EFFORT_BUDGETS: readonly (readonly [effort: ReasoningEffort, budget: numbe
   ['none', 0],
   ['low', 4_096],
   ['medium', 16_384],
+  ['high', 32_768],
 ];
 
 /** The reasoning of a model: whether the model reasons, and its efforts; none where it does not restrict them. */
@@ -24,9 +25,19 @@ export function withOfferedEffort(request: TextRequest, { reasoning, reasoningEf
   return reasoningEffort === request.reasoningEffort ? request : { ...request, reasoningEffort };
 }
 
-function effortOf(budget: number | undefined): ReasoningEffort | undefined {
+/** The effort that is the nearest to a budget. */
+export function effortOf(budget: number | undefined): ReasoningEffort | undefined {
   if (budget === undefined) return undefined;
   return EFFORT_BUDGETS.find(([, most]) => budget <= most)?.[0] ?? 'high';
+}
+
+/** The budget of an effort, or of the nearest that has one. */
+export function budgetOf(effort: ReasoningEffort): number {
+  const nearest = nearestEffort(
+    effort,
+    EFFORT_BUDGETS.map(([name]) => name),
+  );
+  return EFFORT_BUDGETS.find(([name]) => name === nearest)?.[1] ?? 0;
 }
 
 /** The higher one of two that are equally near, so that a model reasons when a request asks for reasoning. */

@@ -10,9 +10,17 @@ export function unusedFields(...found: readonly (UnusedFields | undefined)[]): U
   return always.length + converted.length === 0 ? undefined : { always, converted };
 }
 
-/** The fields without effect over an upstream that gets the client's own body. */
-export function findFieldsUnusedWhenForwarded({ unused }: TextRequest): readonly string[] {
-  return unused?.always ?? [];
+/**
+ * The fields without effect over an upstream that gets the client's own body.
+ *
+ * @param omitted settings that the upstream would refuse
+ */
+export function findFieldsUnusedWhenForwarded(
+  client: WireFormat,
+  request: TextRequest,
+  omitted: readonly Setting[] = [],
+): readonly string[] {
+  return [...(request.unused?.always ?? []), ...settingNames(client, request, omitted)];
 }
 
 /** The fields without effect over an upstream that gets a converted request. @param omitted settings that it lacks */
@@ -23,12 +31,17 @@ export function findFieldsUnusedAfterConversion(
   omitted: readonly Setting[] = [],
 ): readonly string[] {
   const { always = [], converted = [] } = request.unused ?? {};
-  const settings = [...(upstream.upstream.missingSettings ?? []), ...omitted].flatMap((setting) => {
-    const name = client.client.settingNames[setting];
-    return name === undefined || !isSet(request, setting) ? [] : [name];
-  });
+  const settings = settingNames(client, request, [...(upstream.upstream.missingSettings ?? []), ...omitted]);
   const passedOn = client.name === upstream.name ? betaFieldNames(request) : new Set<string>();
   return [...always, ...converted.filter((name) => !passedOn.has(name)), ...settings];
+}
+
+/** The client's names of those settings that the request has. */
+function settingNames({ client }: WireFormat, request: TextRequest, settings: readonly Setting[]): readonly string[] {
+  return [...new Set(settings)].flatMap((setting) => {
+    const name = client.settingNames[setting];
+    return name === undefined || !isSet(request, setting) ? [] : [name];
+  });
 }
 
 /** The fields of tools that upstreams of the client's own format also get in a converted request. */
@@ -41,6 +54,7 @@ function isSet(request: TextRequest, setting: Setting): boolean {
   const { turns, tools } = request;
   switch (setting) {
     case 'verbosity':
+    case 'reasoningEffort':
     case 'userId':
     case 'promptCacheKey':
       return request[setting] !== undefined;

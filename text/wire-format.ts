@@ -81,7 +81,7 @@ export interface ClientFormat extends RequestFormat {
   /** Whether answers in this format say which stop sequence hit. */
   readonly hasStopSequence: boolean;
   /** This format's names for settings, as far as it has them. */
-  readonly settingNames: Readonly<Partial<Record<Setting, string>>>;
+  readonly settingNames: Readonly<Partial<Record<Setting, string>> & Record<'reasoningEffort', string>>;
   /** This format's names for schemas. */
   readonly schemaNames: SchemaNames;
 
@@ -94,6 +94,8 @@ export interface ClientFormat extends RequestFormat {
 export interface UpstreamOptions {
   /** The model's name at the upstream. */
   readonly model: string;
+  /** The vendor's name for the model, if the upstream's does not have it; `model` by default. */
+  readonly baseModel?: string | undefined;
   readonly apiKey: string;
   /** The upstream's name for the output bound, where it speaks chat completions; `max_tokens` by default. */
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens' | undefined;

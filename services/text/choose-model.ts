@@ -4,6 +4,7 @@ import type { ApiKey } from '../../db/queries/api-keys.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
 import type { TextRequest } from '../../text/canonical.ts';
 import { noEmbeddingsError } from '../../text/embeddings/index.ts';
+import { FORMATS } from '../../text/formats.ts';
 import { withOfferedEffort } from '../../text/reasoning.ts';
 import { unusedFields } from '../../text/unused-fields.ts';
 import { isAllowedModel, modelRefusal } from '../../domain/api-key.ts';
@@ -18,13 +19,6 @@ import {
 
 /** Fields of the responses format that only some families support: contract 4.8.2. */
 const FIELDS_OF_SOME_FAMILIES = ['reasoning', 'text'];
-/** The name of the reasoning effort in each format. */
-const EFFORT_FIELD: Readonly<Record<WireFormatName, string>> = {
-  'chat-completions': 'reasoning_effort',
-  responses: 'reasoning.effort',
-  messages: 'output_config.effort',
-  'generate-content': 'generationConfig.thinkingConfig',
-};
 /** How each of these kinds of requests is made. */
 const CALLS: Readonly<Record<SingleFormatName, string>> = {
   embeddings: 'POST /v1/embeddings',
@@ -75,7 +69,7 @@ function adaptRequest(format: WireFormatName, body: JsonObject, request: TextReq
   if (model.compatibility === 'full') {
     const offered = withOfferedEffort(request, model);
     const isDropped = request.reasoningEffort !== undefined && offered.reasoningEffort === undefined;
-    const dropped = { always: isDropped ? [EFFORT_FIELD[format]] : [], converted: [] };
+    const dropped = { always: isDropped ? [effortField(format)] : [], converted: [] };
     return { model, request: { ...offered, unused: unusedFields(request.unused, dropped) } };
   }
   if (format === 'responses') checkFieldsOfSome(body, model);
@@ -143,7 +137,11 @@ function asksForSomething(settings: unknown): boolean {
 function checkEffort(format: WireFormatName, { reasoningEffort }: TextRequest, model: TextModel): void {
   if (reasoningEffort === undefined || model.reasoningEfforts.length === 0) return;
   if (model.reasoningEfforts.includes(reasoningEffort)) return;
-  throw badRequest(`"${EFFORT_FIELD[format]}" must be one of: [${model.reasoningEfforts.join(' ')}]`);
+  throw badRequest(`"${effortField(format)}" must be one of: [${model.reasoningEfforts.join(' ')}]`);
+}
+
+function effortField(format: WireFormatName): string {
+  return FORMATS[format].client.settingNames.reasoningEffort;
 }
 
 function isSingle(format: RequestFormatName): format is SingleFormatName {

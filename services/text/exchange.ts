@@ -163,7 +163,10 @@ export function planExchange(
     const upstreamRequest = adapted(forwarding.upstreamRequest);
     return {
       meter,
-      unusedFields: [...findFieldsUnusedWhenForwarded(request), ...upstreamRequest.unused],
+      unusedFields: [
+        ...findFieldsUnusedWhenForwarded(format, request, upstreamRequest.omitted),
+        ...upstreamRequest.unused,
+      ],
       upstreamRequest,
       readResult: async (bytes) => {
         const answer = await parseAnswer(bytes);
@@ -196,10 +199,11 @@ export function planExchange(
 }
 
 function optionsOf(route: TextRoute, model: ReadRequest['model'], apiKey: string): UpstreamOptions {
-  const { maxTokensField, chatFields, structuredOutput, checkOutput, autoCache } = route;
+  const { baseModel, maxTokensField, chatFields, structuredOutput, checkOutput, autoCache } = route;
   const { reasoning: reasons, compatibility } = model;
   return {
     model: route.model,
+    baseModel,
     apiKey,
     origin: `${route.provider} ${route.format}`,
     reasons,
@@ -276,7 +280,7 @@ function planRerank(
   };
   return {
     meter,
-    unusedFields: findFieldsUnusedWhenForwarded(request),
+    unusedFields: request.unused?.always ?? [],
     upstreamRequest: buildRerankRequest(rerank, options),
     readResult: async (bytes) =>
       writeJson(readRanking(await parseAnswer(bytes), { model: request.model, rerank }, counts, meter)),

@@ -24,6 +24,7 @@ export const chatCompletions: WireFormat = {
       frequencyPenalty: 'frequency_penalty',
       presencePenalty: 'presence_penalty',
       verbosity: 'verbosity',
+      reasoningEffort: 'reasoning_effort',
       parallelToolCalls: 'parallel_tool_calls',
       strictTools: 'tools.strict',
       userId: 'user',

@@ -9,12 +9,14 @@ import type {
   InputPart,
   OutputFormat,
   ReasoningEffort,
+  Setting,
   TextRequest,
   Tool,
   ToolResultPart,
   Turn,
 } from '../canonical.ts';
 import { withPortableCallIds } from '../call-ids.ts';
+import { claudeReasoning, refusedVariety, varietyOf } from '../claude.ts';
 import { compact } from '../read.ts';
 import {
   argumentsOf,
@@ -33,10 +35,12 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
   const { turns } = hoistSystem(request.turns);
   const { sampling, outputFormat } = request;
   const isMarked = options.autoCache === true && !hasCacheMarks(request);
+  const { fields, omitted } = renderReasoning(request, options);
+  const { temperature, topP } = varietyOf(sampling, omitted);
   const inferenceConfig = compact({
     maxTokens: sampling.maxOutputTokens,
-    temperature: sampling.temperature === undefined ? undefined : Math.min(sampling.temperature, 1),
-    topP: sampling.topP,
+    temperature,
+    topP,
     stopSequences: sampling.stopSequences,
   });
   const messages = renderMessages(turns);
@@ -46,7 +50,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
     inferenceConfig: Object.keys(inferenceConfig).length === 0 ? undefined : inferenceConfig,
     toolConfig: renderTools(request, isMarked),
     outputConfig: outputFormat && renderOutputFormat(outputFormat),
-    additionalModelRequestFields: renderReasoning(request, options),
+    additionalModelRequestFields: fields,
   });
   const method = request.stream ? 'converse-stream' : 'converse';
   return {
@@ -54,6 +58,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
     path: `/model/${encodeURIComponent(options.model)}/${method}`,
     headers: { authorization: `Bearer ${options.apiKey}` },
     body,
+    omitted,
   };
 }
 
@@ -258,20 +263,34 @@ const NOVA_EFFORTS: Readonly<Record<Exclude<ReasoningEffort, 'none'>, string>> =
   max: 'high',
 };
 const OPENAI_EFFORTS: Readonly<Record<ReasoningEffort, string>> = { ...NOVA_EFFORTS, none: 'low' };
-const MIN_BUDGET = 1_024;
+
+interface ModelFields {
+  readonly fields?: JsonObject | undefined;
+  /** The settings that the model would refuse. */
+  readonly omitted: readonly Setting[];
+}
 
 /** Each vendor's models have a field of their own. Other models, such as DeepSeek's, always reason. */
-function renderReasoning(request: TextRequest, { model, reasons }: UpstreamOptions): JsonObject | undefined {
-  const { reasoningEffort: effort, reasoningBudget: budget } = request;
-  if (reasons !== true || (effort === undefined && budget === undefined)) return undefined;
-  if (/\bopenai\./.test(model)) return effort && { reasoning_effort: OPENAI_EFFORTS[effort] };
-  if (/\bamazon\.nova/.test(model)) {
-    if (effort === 'none') return { reasoningConfig: { type: 'disabled' } };
-    return effort && { reasoningConfig: { type: 'enabled', maxReasoningEffort: NOVA_EFFORTS[effort] } };
-  }
-  if (!/\banthropic\./.test(model)) return undefined;
-  if (effort === 'none' || budget === 0) return { thinking: { type: 'disabled' } };
-  if (budget === undefined)
-    return { thinking: { type: 'adaptive' }, output_config: { effort: effort === 'minimal' ? 'low' : effort } };
-  return { thinking: { type: 'enabled', budget_tokens: Math.max(budget, MIN_BUDGET) } };
+function renderReasoning(request: TextRequest, options: UpstreamOptions): ModelFields {
+  const { model, baseModel = model } = options;
+  if (/claude/i.test(baseModel)) return renderClaudeReasoning(request, options);
+  return { fields: options.reasons === true ? renderEffort(request, baseModel) : undefined, omitted: [] };
+}
+
+function renderClaudeReasoning(request: TextRequest, options: UpstreamOptions): ModelFields {
+  const { sampling } = request;
+  const { thinking, effort, omitted } = claudeReasoning(request, options, sampling.maxOutputTokens ?? Infinity);
+  const fields = compact({ thinking, output_config: effort === undefined ? undefined : { effort } });
+  return {
+    fields: Object.keys(fields).length === 0 ? undefined : fields,
+    omitted: [...omitted, ...refusedVariety(thinking)],
+  };
+}
+
+function renderEffort({ reasoningEffort: effort }: TextRequest, model: string): JsonObject | undefined {
+  if (effort === undefined) return undefined;
+  if (/\bopenai\./.test(model)) return { reasoning_effort: OPENAI_EFFORTS[effort] };
+  if (!/\bamazon\.nova/.test(model)) return undefined;
+  if (effort === 'none') return { reasoningConfig: { type: 'disabled' } };
+  return { reasoningConfig: { type: 'enabled', maxReasoningEffort: NOVA_EFFORTS[effort] } };
 }

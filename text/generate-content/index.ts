@@ -22,6 +22,7 @@ export const generateContent: WireFormat = {
       seed: 'generationConfig.seed',
       frequencyPenalty: 'generationConfig.frequencyPenalty',
       presencePenalty: 'generationConfig.presencePenalty',
+      reasoningEffort: 'generationConfig.thinkingConfig',
     },
     hasCallSignatures: true,
     schemaNames: {

@@ -8,14 +8,15 @@ import type {
   ImagePart,
   InputPart,
   OutputFormat,
-  ReasoningEffort,
   Sampling,
+  Setting,
   TextRequest,
   Tool,
   ToolResultPart,
   Turn,
 } from '../canonical.ts';
 import { withPortableCallIds } from '../call-ids.ts';
+import { claudeReasoning, forwardedReasoning, refusedVariety, varietyOf } from '../claude.ts';
 import { forwardedFields } from '../fields.ts';
 import { mapItems } from '../map-json.ts';
 import { compact } from '../read.ts';
@@ -41,37 +42,26 @@ export const VERSION = '2023-06-01';
 /** The format requires a limit. Where nothing is held, this is it; every model in the catalogue supports it. */
 const DEFAULT_MAXIMUM_TOKENS = 64_000;
 
-/** `none` belongs into another field, and the format has nothing below `low`. */
-const EFFORTS: Readonly<Record<Exclude<ReasoningEffort, 'none'>, string>> = {
-  minimal: 'low',
-  low: 'low',
-  medium: 'medium',
-  high: 'high',
-  xhigh: 'xhigh',
-  max: 'max',
-};
-
 const TOOL_CHOICES = { auto: 'auto', required: 'any', none: 'none' } as const;
 
 /** Refuses fields that would change the answer's shape. */
 export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
-  const { sampling, reasoningEffort: effort } = request;
+  const { sampling } = request;
   checkArguments(request.turns);
   const { turns } = hoistSystem(request.turns);
   const marks = cacheMarksOf(request, options);
-  const outputConfig = compact({
-    effort: effort === undefined || effort === 'none' ? undefined : EFFORTS[effort],
-    format: renderOutputFormat(request.outputFormat),
-  });
-  const thinking = renderThinking(request, options);
+  const maxTokens = sampling.maxOutputTokens ?? DEFAULT_MAXIMUM_TOKENS;
+  const { thinking, effort, omitted } = claudeReasoning(request, options, maxTokens);
+  const outputConfig = compact({ effort, format: renderOutputFormat(request.outputFormat) });
+  const refused = refusedVariety(thinking);
   const body = compact({
     model: options.model,
-    max_tokens: sampling.maxOutputTokens ?? DEFAULT_MAXIMUM_TOKENS,
+    max_tokens: maxTokens,
     system: renderSystem(request, turns, marks),
     messages: marks === 'auto' ? markLast(renderMessages(turns)) : renderMessages(turns),
     cache_control: request.cacheBreakpoint && cacheControlOf(request.cacheBreakpoint),
     stream: request.stream,
-    ...(isThinking(thinking) ? {} : renderVariety(sampling)),
+    ...renderVariety(sampling, refused),
     stop_sequences: sampling.stopSequences,
     tools: request.tools.length === 0 ? undefined : renderTools(request.tools, marks),
     tool_choice: renderToolChoice(request),
@@ -79,12 +69,11 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
     output_config: Object.keys(outputConfig).length === 0 ? undefined : outputConfig,
     metadata: request.userId === undefined ? undefined : { user_id: request.userId },
   });
-  const omitted = isThinking(thinking) ? VARIETY : undefined;
   return {
     path: PATH,
     headers: headersOf(options, request),
     body: withAllowedMarks(request.betas === undefined ? withoutBetaFields(body) : body),
-    ...(omitted && { omitted }),
+    omitted: [...omitted, ...refused],
   };
 }
 
@@ -93,10 +82,11 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
  * refuse some of them, and act on others.
  */
 export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
-  const { betas } = request;
+  const { betas, sampling } = request;
   const { maxWebSearches } = options;
   const {
     tool_choice,
+    thinking: sentThinking,
     output_config: outputConfig,
     output_format: outputFormat,
     ...fields
@@ -104,18 +94,29 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
     betas === undefined ? withoutBetaFields(body, maxWebSearches !== undefined) : body,
     READ_REQUEST[options.compatibility ?? 'specification'],
   );
+  const { thinking, effort, omitted } = forwardedReasoning(
+    { thinking: options.reasons === true ? sentThinking : undefined, effort: objectOf(outputConfig)['effort'] },
+    request,
+    options,
+    sampling.maxOutputTokens ?? DEFAULT_MAXIMUM_TOKENS,
+  );
   const bounded = {
     ...(request.webSearch === undefined ? fields : withWebSearch(fields, maxWebSearches)),
     tool_choice: request.tools.length === 0 && maxWebSearches === undefined ? undefined : tool_choice,
-    output_config: forwardedOutputConfig(outputConfig, outputFormat, request),
-    ...(options.reasons !== true && { thinking: undefined }),
+    thinking,
+    output_config: forwardedOutputConfig(outputConfig, outputFormat, effort),
     model: options.model,
-    max_tokens: request.sampling.maxOutputTokens,
-    temperature: boundedTemperature(request.sampling),
+    max_tokens: sampling.maxOutputTokens,
+    ...renderVariety(sampling, []),
   };
   const sent = compact(cacheMarksOf(request, options) === 'auto' ? withMarks(bounded) : bounded);
   const isFull = options.compatibility === 'full';
-  return { path: PATH, headers: headersOf(options, request), body: isFull ? sent : withUsualCache(sent) };
+  return {
+    path: PATH,
+    headers: headersOf(options, request),
+    body: isFull ? sent : withUsualCache(sent),
+    omitted,
+  };
 }
 
 /** The body with the bound of searches, or without the tool where the upstream is to run none. */
@@ -129,9 +130,9 @@ function withWebSearch(body: JsonObject, maxWebSearches: number | undefined): Js
 }
 
 /** The client's settings under their current name, with an effort that the model has. */
-function forwardedOutputConfig(config: unknown, format: unknown, request: TextRequest): JsonObject | undefined {
-  if (!isObject(config) && !isObject(format)) return undefined;
-  return compact({ ...(isObject(format) && { format }), ...objectOf(config), effort: request.reasoningEffort });
+function forwardedOutputConfig(config: unknown, format: unknown, effort: string | undefined): JsonObject | undefined {
+  const sent = compact({ ...(isObject(format) && { format }), ...objectOf(config), effort });
+  return Object.keys(sent).length === 0 ? undefined : sent;
 }
 
 /** A client's body with the marks of {@link buildRequest}. */
@@ -362,40 +363,9 @@ function renderToolChoice({ tools, toolChoice, parallelToolCalls }: TextRequest)
   });
 }
 
-const DISPLAYS = { text: 'summarized', signature: 'omitted', none: undefined } as const;
-
-/** Upstreams refuse smaller budgets, and those that leave no room for the answer. */
-const MINIMUM_BUDGET = 1_024;
-
-function renderThinking(request: TextRequest, { compatibility, reasons }: UpstreamOptions): JsonObject | undefined {
-  const { reasoningEffort: effort, reasoningBudget: budget, reasoningDisplay, sampling } = request;
-  if (effort === 'none' || budget === 0) return { type: 'disabled' };
-  const isForced = request.toolChoice?.type === 'required' || request.toolChoice?.type === 'tool';
-  // Upstreams refuse to think before a call that is forced.
-  if (compatibility !== 'full' || reasons !== true || isForced || reasoningDisplay === 'none') return undefined;
-  const display = reasoningDisplay && DISPLAYS[reasoningDisplay];
-  if (budget === undefined) {
-    return effort === undefined && display === undefined ? undefined : compact({ type: 'adaptive', display });
-  }
-  const most = (sampling.maxOutputTokens ?? DEFAULT_MAXIMUM_TOKENS) - 1;
-  if (most < MINIMUM_BUDGET) return undefined;
-  return compact({ type: 'enabled', budget_tokens: Math.min(Math.max(budget, MINIMUM_BUDGET), most), display });
-}
-
-function isThinking(thinking: JsonObject | undefined): boolean {
-  return thinking !== undefined && thinking['type'] !== 'disabled';
-}
-
-/** Upstreams refuse these settings of a model that thinks. */
-const VARIETY = ['temperature', 'topP', 'topK'] as const;
-
-function renderVariety(sampling: Sampling): JsonObject {
-  return { temperature: boundedTemperature(sampling), top_p: sampling.topP, top_k: sampling.topK };
-}
-
-/** Upstreams of this format take half the range of other formats. */
-function boundedTemperature({ temperature }: Sampling): number | undefined {
-  return temperature === undefined ? undefined : Math.min(temperature, 1);
+function renderVariety(sampling: Sampling, refused: readonly Setting[]): JsonObject {
+  const { temperature, topP: top_p, topK: top_k } = varietyOf(sampling, refused);
+  return { temperature, top_p, top_k };
 }
 
 function renderOutputFormat(format: OutputFormat | undefined): JsonObject | undefined {

@@ -20,6 +20,7 @@ export const messages: WireFormat = {
       temperature: 'temperature',
       topP: 'top_p',
       topK: 'top_k',
+      reasoningEffort: 'output_config.effort',
       parallelToolCalls: 'tool_choice.disable_parallel_tool_use',
       strictTools: 'tools.strict',
       userId: 'metadata.user_id',

@@ -23,6 +23,7 @@ export const responses: WireFormat = {
       temperature: 'temperature',
       topP: 'top_p',
       verbosity: 'text.verbosity',
+      reasoningEffort: 'reasoning.effort',
       parallelToolCalls: 'parallel_tool_calls',
       strictTools: 'tools.strict',
       userId: 'user',

@@ -397,6 +397,24 @@ const REASONING: readonly Feature[] = [
     ),
   },
   {
+    name: 'an effort of a Claude model that has only budgets',
+    route: { baseModel: 'claude-sonnet-4-5' },
+    asked: by<object>(
+      { reasoning_effort: 'medium' },
+      { reasoning: { effort: 'medium' } },
+      { output_config: { effort: 'medium' } },
+      config({ thinkingConfig: { thinkingLevel: 'MEDIUM' } }),
+    ),
+    sent: by<Sent>(
+      { reasoning_effort: 'medium' },
+      { reasoning: { effort: 'medium' } },
+      // Clients of the messages format request thinking themselves.
+      (client) => (client === 'messages' ? null : { thinking: { type: 'enabled', budget_tokens: 16_384 } }),
+      (client) => config({ thinkingConfig: { thinkingLevel: client === 'generate-content' ? 'MEDIUM' : 'medium' } }),
+    ),
+    named: { messages: 'output_config.effort' },
+  },
+  {
     name: 'no reasoning',
     asked: by<object>(
       { reasoning_effort: 'none' },

@@ -1,0 +1,129 @@
+import { expect } from 'chai';
+import type { JsonObject } from '../../domain/json.ts';
+import type { TextRequest } from '../../text/canonical.ts';
+import { converse } from '../../text/converse/index.ts';
+import { messages } from '../../text/messages/index.ts';
+import { objectOf } from '../../text/upstream-errors.ts';
+import type { UpstreamOptions, UpstreamRequest } from '../../text/wire-format.ts';
+import { textRequest } from './support.ts';
+
+const OPTIONS = { apiKey: 'secret', compatibility: 'full', reasons: true } as const;
+const HIGH = { thinking: { type: 'adaptive' }, output_config: { effort: 'high' } };
+
+type Options = Pick<UpstreamOptions, 'model' | 'baseModel'>;
+
+/** What both formats send for a request. */
+function sentTo(options: Options, request: Partial<TextRequest>): readonly UpstreamRequest[] {
+  return [messages, converse].map(({ upstream }) =>
+    upstream.buildRequest(textRequest(request), { ...OPTIONS, ...options }),
+  );
+}
+
+/** The thinking and the effort, which Converse has in a field of their own. */
+function reasoningOf({ body }: UpstreamRequest): JsonObject {
+  const { thinking, output_config } = objectOf(body['additionalModelRequestFields'] ?? body);
+  return { ...(thinking !== undefined && { thinking }), ...(output_config !== undefined && { output_config }) };
+}
+
+function forwarded(model: string, fields: JsonObject): UpstreamRequest {
+  const body = { model: 'm', max_tokens: 20_000, messages: [{ role: 'user', content: 'Hi' }], ...fields };
+  const request = messages.client.parseRequest(body, { compatibility: 'full' });
+  return messages.upstream.forwardRequest(body, request, { ...OPTIONS, model });
+}
+
+describe('a Claude model', () => {
+  const budget = (tokens: number) => ({ thinking: { type: 'enabled', budget_tokens: tokens } });
+  const [old, either, recent] = ['claude-sonnet-4-5', 'claude-opus-4-6', 'claude-sonnet-5'];
+
+  // contract 4.8:56
+  for (const [model, byEffort, byBudget] of [
+    ['claude-3-7-sonnet-latest', budget(20_000), budget(4_000)],
+    ['claude-sonnet-4@20250514', budget(20_000), budget(4_000)],
+    ['claude-opus-4-1-20250805', budget(20_000), budget(4_000)],
+    ['claude-sonnet-4-5@20250929', budget(20_000), budget(4_000)],
+    ['eu.anthropic.claude-haiku-4-5-20251001-v1:0', budget(20_000), budget(4_000)],
+    ['claude-opus-4-5', { ...budget(20_000), output_config: { effort: 'high' } }, budget(4_000)],
+    ['anthropic.claude-opus-4-6-v1', HIGH, budget(4_000)],
+    ['anthropic/claude-sonnet-4.6', HIGH, budget(4_000)],
+    ['claude-opus-4-7', HIGH, { ...HIGH, output_config: { effort: 'low' } }],
+    ['global.anthropic.claude-sonnet-5', HIGH, { ...HIGH, output_config: { effort: 'low' } }],
+    ['claude-fable-5-1', HIGH, { ...HIGH, output_config: { effort: 'low' } }],
+    ['my-claude', HIGH, budget(4_000)],
+  ] as const) {
+    it(`with the name ${model} gets an effort and a budget in the form that it accepts`, () => {
+      const sampling = { maxOutputTokens: 20_001 };
+      for (const sent of sentTo({ model }, { reasoningEffort: 'high', sampling })) {
+        expect(reasoningOf(sent)).to.deep.equal(byEffort);
+      }
+      for (const sent of sentTo({ model }, { reasoningBudget: 4_000, sampling })) {
+        expect(reasoningOf(sent)).to.deep.equal(byBudget);
+      }
+    });
+  }
+
+  it('whose name says nothing gets the form of the model that its route names', () => {
+    for (const sent of sentTo({ model: 'my-claude', baseModel: old }, { reasoningEffort: 'medium' })) {
+      expect(reasoningOf(sent)).to.deep.equal(budget(16_384));
+    }
+  });
+
+  it('with budgets gets one by each effort, below the bound of the answer', () => {
+    for (const [reasoningEffort, tokens] of [
+      ['minimal', 4_096],
+      ['low', 4_096],
+      ['medium', 16_384],
+      ['max', 32_768],
+    ] as const) {
+      const sampling = { maxOutputTokens: 64_000 };
+      for (const sent of sentTo({ model: old }, { reasoningEffort, sampling })) {
+        expect(reasoningOf(sent)).to.deep.equal(budget(tokens));
+      }
+    }
+    const bounded = (maxOutputTokens: number) => ({ reasoningBudget: 4_000, sampling: { maxOutputTokens } });
+    for (const sent of sentTo({ model: old }, bounded(2_000))) expect(reasoningOf(sent)).to.deep.equal(budget(1_999));
+    for (const sent of sentTo({ model: old }, bounded(1_024))) expect(reasoningOf(sent)).to.deep.equal({});
+  });
+
+  it('does not think before a call that is forced, and omits the effort that it then has no place for', () => {
+    const request = { tools: [{ name: 'look' }], toolChoice: { type: 'required' }, reasoningEffort: 'low' } as const;
+    for (const sent of sentTo({ model: old }, request)) {
+      expect(reasoningOf(sent)).to.deep.equal({});
+      expect(sent.omitted).to.deep.equal(['reasoningEffort']);
+    }
+    for (const sent of sentTo({ model: either }, request)) {
+      expect(reasoningOf(sent)).to.deep.equal({ output_config: { effort: 'low' } });
+      expect(sent.omitted).to.deep.equal([]);
+    }
+  });
+
+  it('that thinks gets no temperature, top_p or top_k', () => {
+    for (const sent of sentTo(
+      { model: either },
+      { reasoningEffort: 'low', sampling: { temperature: 0.2, topP: 0.9 } },
+    )) {
+      expect(JSON.stringify(sent.body)).to.not.match(/temperature|top_?p/i);
+      expect(sent.omitted).to.deep.equal(['temperature', 'topP', 'topK']);
+    }
+  });
+
+  describe('gets the body of a messages client', () => {
+    const adaptive = { thinking: { type: 'adaptive' } };
+    const effort = (level: string) => ({ output_config: { effort: level } });
+
+    for (const [what, model, sent, expected, omitted = []] of [
+      ['as it is', old, budget(4_000), budget(4_000)],
+      ['as it is', recent, { ...adaptive, ...effort('low') }, { ...adaptive, ...effort('low') }],
+      ['with a budget by its effort', old, { ...adaptive, ...effort('low') }, budget(4_096)],
+      ['with the budget of the usual effort', old, adaptive, budget(19_999)],
+      ['with an effort by its budget', recent, budget(16_000), { ...adaptive, ...effort('medium') }],
+      ['without an effort', old, effort('low'), {}, ['reasoningEffort']],
+    ] as const) {
+      it(`${what}: ${JSON.stringify(sent)} for ${model}`, () => {
+        const request = forwarded(model, sent);
+        expect(reasoningOf(request)).to.containSubset(expected);
+        expect(Object.keys(reasoningOf(request))).to.deep.equal(Object.keys(expected));
+        expect(request.omitted).to.include.members(omitted);
+      });
+    }
+  });
+});

@@ -1,0 +1,134 @@
+/**
+ * The settings that Claude models refuse, by the model's name: how requests ask for thinking, and what they may have
+ * beside it. All upstreams that sell these models have the same rules:
+ * https://platform.claude.com/docs/en/build-with-claude/thinking-troubleshooting
+ */
+import { isObject, type JsonObject } from '../domain/json.ts';
+import type { ReasoningEffort, Sampling, Setting, TextRequest } from './canonical.ts';
+import { compact } from './read.ts';
+import { budgetOf, effortOf } from './reasoning.ts';
+import type { UpstreamOptions } from './wire-format.ts';
+
+interface Limits {
+  /** The `type` of thinking that the model accepts: with a budget (`enabled`), or as much as an effort says. */
+  readonly thinking: 'enabled' | 'adaptive' | 'any';
+  readonly acceptsEffort: boolean;
+}
+
+type ModelNames = Pick<UpstreamOptions, 'model' | 'baseModel'>;
+
+/** `claude-sonnet-4-5@20250929`, `eu.anthropic.claude-opus-4-6-v1`, `claude-3-7-sonnet-latest`. A date is no version. */
+const VERSION = /claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/i;
+
+/** Names without a version, as of deployments, say nothing: such a model is assumed to accept everything. */
+function limitsOf({ model, baseModel = model }: ModelNames): Limits {
+  const [, major, minor = '0'] = VERSION.exec(baseModel) ?? [];
+  if (major === undefined) return { thinking: 'any', acceptsEffort: true };
+  const version = Number(major) * 100 + Number(minor);
+  const isOpus45 = version === 405 && /opus/i.test(baseModel);
+  return {
+    thinking: version < 406 ? 'enabled' : version === 406 ? 'any' : 'adaptive',
+    acceptsEffort: version >= 406 || isOpus45,
+  };
+}
+
+/** The format has nothing below `low`. */
+const EFFORTS: Readonly<Record<Exclude<ReasoningEffort, 'none'>, string>> = {
+  minimal: 'low',
+  low: 'low',
+  medium: 'medium',
+  high: 'high',
+  xhigh: 'xhigh',
+  max: 'max',
+};
+
+const DISPLAYS = { text: 'summarized', signature: 'omitted', none: undefined } as const;
+
+/** Upstreams refuse smaller budgets, and those that leave no room for the answer. */
+const MIN_BUDGET = 1_024;
+
+/** The effort of adaptive thinking without one. */
+const DEFAULT_EFFORT = 'high';
+
+export interface ClaudeReasoning {
+  readonly thinking: JsonObject | undefined;
+  readonly effort?: string | undefined;
+  /** The effort, where the model accepts none and does not think for this request. */
+  readonly omitted: readonly Setting[];
+}
+
+/**
+ * The thinking and the effort of a request, as its model accepts them: contract 4.8:56.
+ *
+ * @param maxOutputTokens the bound of the answer, which includes the budget
+ */
+export function claudeReasoning(
+  request: TextRequest,
+  options: UpstreamOptions,
+  maxOutputTokens: number,
+): ClaudeReasoning {
+  const { reasoningEffort, reasoningBudget: budget } = request;
+  const { acceptsEffort } = limitsOf(options);
+  const thinking = thinkingOf(request, options, maxOutputTokens);
+  const effort = reasoningEffort ?? (thinking?.['type'] === 'adaptive' ? effortOf(budget) : undefined);
+  if (effort === undefined || effort === 'none') return { thinking, omitted: [] };
+  if (acceptsEffort) return { thinking, effort: EFFORTS[effort], omitted: [] };
+  return { thinking, omitted: thinking === undefined && budget === undefined ? ['reasoningEffort'] : [] };
+}
+
+/**
+ * The same for a client of the messages format, whose own fields stay as they are if the model accepts them.
+ *
+ * @param sent the client's `thinking` and `output_config.effort`
+ */
+export function forwardedReasoning(
+  sent: { readonly thinking: unknown; readonly effort: unknown },
+  request: TextRequest,
+  options: UpstreamOptions,
+  maxOutputTokens: number,
+): ClaudeReasoning {
+  const { thinking: accepted, acceptsEffort } = limitsOf(options);
+  const thinking = isObject(sent.thinking) ? sent.thinking : undefined;
+  const isRefused = accepted !== 'any' && thinking?.['type'] === (accepted === 'enabled' ? 'adaptive' : 'enabled');
+  if (isRefused) return claudeReasoning(request, options, maxOutputTokens);
+  if (sent.effort === undefined) return { thinking, omitted: [] };
+  if (acceptsEffort) return { thinking, effort: request.reasoningEffort, omitted: [] };
+  return { thinking, omitted: ['reasoningEffort'] };
+}
+
+function thinkingOf(request: TextRequest, options: UpstreamOptions, maxOutputTokens: number): JsonObject | undefined {
+  const { reasoningEffort: effort, reasoningBudget: budget, reasoningDisplay, toolChoice } = request;
+  if (effort === 'none' || budget === 0) return { type: 'disabled' };
+  // Upstreams refuse to think before a call that is forced.
+  const isForced = toolChoice?.type === 'required' || toolChoice?.type === 'tool';
+  const { compatibility, reasons } = options;
+  if (compatibility !== 'full' || reasons !== true || isForced || reasoningDisplay === 'none') return undefined;
+  const display = reasoningDisplay && DISPLAYS[reasoningDisplay];
+  if (budget === undefined && effort === undefined && display === undefined) return undefined;
+  const { thinking: accepted } = limitsOf(options);
+  const isAdaptive = accepted === 'adaptive' || (accepted === 'any' && budget === undefined);
+  if (isAdaptive) return compact({ type: 'adaptive', display });
+  const most = maxOutputTokens - 1;
+  if (most < MIN_BUDGET) return undefined;
+  const wanted = budget ?? budgetOf(effort ?? DEFAULT_EFFORT);
+  return compact({ type: 'enabled', budget_tokens: Math.min(Math.max(wanted, MIN_BUDGET), most), display });
+}
+
+const VARIETY = ['temperature', 'topP', 'topK'] as const;
+
+/** The settings that a model refuses beside thinking. */
+export function refusedVariety(thinking: JsonObject | undefined): readonly Setting[] {
+  return thinking === undefined || thinking['type'] === 'disabled' ? [] : VARIETY;
+}
+
+/** The settings without the refused ones. Claude models take half the range of temperature of others. */
+export function varietyOf(
+  { temperature, topP, topK }: Sampling,
+  refused: readonly Setting[],
+): Pick<Sampling, (typeof VARIETY)[number]> {
+  return {
+    temperature: temperature === undefined || refused.includes('temperature') ? undefined : Math.min(temperature, 1),
+    topP: refused.includes('topP') ? undefined : topP,
+    topK: refused.includes('topK') ? undefined : topK,
+  };
+}
