@@ -13,6 +13,8 @@ interface Limits {
   /** The `type` of thinking that the model accepts: with a budget (`enabled`), or as much as an effort says. */
   readonly thinking: 'enabled' | 'adaptive' | 'any';
   readonly acceptsEffort: boolean;
+  /** How many of `temperature`, `top_p` and `top_k` the model accepts: of the first two one, or all. */
+  readonly variety: 'none' | 'one' | 'all';
 }
 
 type ModelNames = Pick<UpstreamOptions, 'model' | 'baseModel'>;
@@ -23,12 +25,13 @@ const VERSION = /claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/i;
 /** Names without a version, as of deployments, say nothing: such a model is assumed to accept everything. */
 function limitsOf({ model, baseModel = model }: ModelNames): Limits {
   const [, major, minor = '0'] = VERSION.exec(baseModel) ?? [];
-  if (major === undefined) return { thinking: 'any', acceptsEffort: true };
+  if (major === undefined) return { thinking: 'any', acceptsEffort: true, variety: 'all' };
   const version = Number(major) * 100 + Number(minor);
   const isOpus45 = version === 405 && /opus/i.test(baseModel);
   return {
     thinking: version < 406 ? 'enabled' : version === 406 ? 'any' : 'adaptive',
     acceptsEffort: version >= 406 || isOpus45,
+    variety: version < 401 ? 'all' : version <= 406 ? 'one' : 'none',
   };
 }
 
@@ -116,9 +119,16 @@ function thinkingOf(request: TextRequest, options: UpstreamOptions, maxOutputTok
 
 const VARIETY = ['temperature', 'topP', 'topK'] as const;
 
-/** The settings that a model refuses beside thinking. */
-export function refusedVariety(thinking: JsonObject | undefined): readonly Setting[] {
-  return thinking === undefined || thinking['type'] === 'disabled' ? [] : VARIETY;
+/** The settings that the model refuses beside each other, or at all: contract 4.8:55. Any of them beside thinking. */
+export function refusedVariety(
+  { temperature, topP }: Sampling,
+  thinking: JsonObject | undefined,
+  options: ModelNames,
+): readonly Setting[] {
+  const { variety } = limitsOf(options);
+  const isThinking = thinking !== undefined && thinking['type'] !== 'disabled';
+  if (isThinking || variety === 'none') return VARIETY;
+  return variety === 'one' && temperature !== undefined && topP !== undefined ? ['topP'] : [];
 }
 
 /** The settings without the refused ones. Claude models take half the range of temperature of others. */

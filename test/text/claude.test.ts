@@ -3,6 +3,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import type { TextRequest } from '../../text/canonical.ts';
 import { converse } from '../../text/converse/index.ts';
 import { messages } from '../../text/messages/index.ts';
+import { compact } from '../../text/read.ts';
 import { objectOf } from '../../text/upstream-errors.ts';
 import type { UpstreamOptions, UpstreamRequest } from '../../text/wire-format.ts';
 import { textRequest } from './support.ts';
@@ -105,6 +106,29 @@ describe('a Claude model', () => {
       expect(sent.omitted).to.deep.equal(['temperature', 'topP', 'topK']);
     }
   });
+
+  // contract 4.8:55
+  for (const [model, kept, omitted] of [
+    ['claude-3-5-haiku-20241022', { temperature: 0.7, topP: 0.9 }, []],
+    ['claude-opus-4-20250514', { temperature: 0.7, topP: 0.9 }, []],
+    ['anthropic.claude-opus-4-1-20250805-v1:0', { temperature: 0.7 }, ['topP']],
+    ['claude-haiku-4-5@20251001', { temperature: 0.7 }, ['topP']],
+    ['claude-sonnet-4-6', { temperature: 0.7 }, ['topP']],
+    ['claude-opus-4-7', {}, ['temperature', 'topP', 'topK']],
+    ['my-claude', { temperature: 0.7, topP: 0.9 }, []],
+  ] as const) {
+    it(`with the name ${model} gets of temperature and top_p what it accepts, also in the body of a client`, () => {
+      const both = sentTo({ model }, { sampling: { temperature: 0.7, topP: 0.9 } });
+      for (const sent of [...both, forwarded(model, { temperature: 0.7, top_p: 0.9 })]) {
+        const { temperature, topP, top_p = topP } = objectOf(sent.body['inferenceConfig'] ?? sent.body);
+        expect(compact({ temperature, topP: top_p })).to.deep.equal(kept);
+        expect(sent.omitted).to.deep.equal(omitted);
+      }
+      expect(sentTo({ model }, { sampling: { topP: 0.9 } })[0]?.body['top_p']).to.equal(
+        'temperature' in kept ? 0.9 : undefined,
+      );
+    });
+  }
 
   describe('gets the body of a messages client', () => {
     const adaptive = { thinking: { type: 'adaptive' } };

@@ -283,7 +283,7 @@ function renderClaudeReasoning(request: TextRequest, options: UpstreamOptions): 
   const fields = compact({ thinking, output_config: effort === undefined ? undefined : { effort } });
   return {
     fields: Object.keys(fields).length === 0 ? undefined : fields,
-    omitted: [...omitted, ...refusedVariety(thinking)],
+    omitted: [...omitted, ...refusedVariety(sampling, thinking, options)],
   };
 }
 

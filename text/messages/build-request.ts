@@ -53,7 +53,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
   const maxTokens = sampling.maxOutputTokens ?? DEFAULT_MAXIMUM_TOKENS;
   const { thinking, effort, omitted } = claudeReasoning(request, options, maxTokens);
   const outputConfig = compact({ effort, format: renderOutputFormat(request.outputFormat) });
-  const refused = refusedVariety(thinking);
+  const refused = refusedVariety(sampling, thinking, options);
   const body = compact({
     model: options.model,
     max_tokens: maxTokens,
@@ -94,6 +94,7 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
     betas === undefined ? withoutBetaFields(body, maxWebSearches !== undefined) : body,
     READ_REQUEST[options.compatibility ?? 'specification'],
   );
+  const refused = refusedVariety(sampling, undefined, options);
   const { thinking, effort, omitted } = forwardedReasoning(
     { thinking: options.reasons === true ? sentThinking : undefined, effort: objectOf(outputConfig)['effort'] },
     request,
@@ -107,7 +108,7 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
     output_config: forwardedOutputConfig(outputConfig, outputFormat, effort),
     model: options.model,
     max_tokens: sampling.maxOutputTokens,
-    ...renderVariety(sampling, []),
+    ...renderVariety(sampling, refused),
   };
   const sent = compact(cacheMarksOf(request, options) === 'auto' ? withMarks(bounded) : bounded);
   const isFull = options.compatibility === 'full';
@@ -115,7 +116,7 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
     path: PATH,
     headers: headersOf(options, request),
     body: isFull ? sent : withUsualCache(sent),
-    omitted,
+    omitted: [...omitted, ...refused],
   };
 }
 

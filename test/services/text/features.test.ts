@@ -483,6 +483,28 @@ const STOP = ['END'];
 
 const SETTINGS: readonly Feature[] = [
   {
+    name: 'temperature and top_p together of a Claude model that refuses both',
+    route: { baseModel: 'claude-sonnet-4-5' },
+    asked: by<object>(
+      { temperature: 0.5, top_p: 0.9 },
+      { temperature: 0.5, top_p: 0.9 },
+      { temperature: 0.5, top_p: 0.9 },
+      config({ temperature: 0.5, topP: 0.9 }),
+    ),
+    sent: by<Sent>(
+      { temperature: 0.5, top_p: 0.9 },
+      { temperature: 0.5, top_p: 0.9 },
+      null,
+      config({ temperature: 0.5, topP: 0.9 }),
+    ),
+    named: {
+      'chat-completions': 'top_p',
+      responses: 'top_p',
+      messages: 'top_p',
+      'generate-content': 'generationConfig.topP',
+    },
+  },
+  {
     // Genway cuts where the upstream cannot, and for messages clients also where it does not report the stop sequence.
     name: 'a stop sequence',
     asked: by<object | null>({ stop: STOP }, null, { stop_sequences: STOP }, config({ stopSequences: STOP })),
