@@ -41,3 +41,12 @@ export const readUrl: Reader<Source> = reader(
     throw badRequest(`"${path}" must be an https URL, or a base64 data URL with a media type`);
   },
 );
+
+const TEXT_TYPE =
+  /^text\/|^application\/(?:json|jsonl|x-ndjson|xml|csv|yaml|x-yaml|toml|sql|javascript|x-sh)(?:;|$)|\+(?:json|xml|yaml)(?:;|$)/;
+
+/** The text of a file whose media type says that it is one; null for other files, and for links. */
+export function textOfFile(source: Source): string | null {
+  if (source.kind === 'url' || !TEXT_TYPE.test(source.mediaType)) return null;
+  return Buffer.from(source.data, 'base64').toString();
+}

@@ -17,6 +17,7 @@ import type {
 } from '../canonical.ts';
 import { withPortableCallIds } from '../call-ids.ts';
 import { claudeReasoning, refusedVariety, varietyOf } from '../claude.ts';
+import { textOfFile } from '../data-url.ts';
 import { compact } from '../read.ts';
 import {
   argumentsOf,
@@ -153,7 +154,8 @@ function renderFile(part: FilePart, names: DocumentNames): JsonObject {
   if (kind === 'image') return renderImage(part);
   const bytes = bytesOf(part.source);
   if (kind === 'video' && VIDEO_FORMATS.includes(subtype)) return { video: { format: subtype, source: { bytes } } };
-  const format = Object.hasOwn(DOCUMENT_FORMATS, mediaType) ? DOCUMENT_FORMATS[mediaType] : undefined;
+  const textFormat = textOfFile(part.source) === null ? undefined : 'txt';
+  const format = Object.hasOwn(DOCUMENT_FORMATS, mediaType) ? DOCUMENT_FORMATS[mediaType] : textFormat;
   if (format === undefined) throw badRequest(`the model does not accept files of the type ${mediaType}`);
   return { document: { format, name: names.next(part.filename), source: { bytes } } };
 }

@@ -17,6 +17,7 @@ import type {
 } from '../canonical.ts';
 import { withPortableCallIds } from '../call-ids.ts';
 import { claudeReasoning, forwardedReasoning, refusedVariety, varietyOf } from '../claude.ts';
+import { textOfFile } from '../data-url.ts';
 import { forwardedFields } from '../fields.ts';
 import { mapItems } from '../map-json.ts';
 import { compact } from '../read.ts';
@@ -319,10 +320,12 @@ function renderSource(source: ImagePart['source']): JsonObject {
 function renderFile(part: FilePart): JsonObject {
   const mediaType = part.source.mediaType ?? 'application/pdf';
   if (mediaType.startsWith('image/')) return renderImage(part);
-  if (mediaType !== 'application/pdf') {
+  const text = textOfFile(part.source);
+  if (text === null && mediaType !== 'application/pdf') {
     throw badRequest(`the model does not accept files of the type ${mediaType}: send text, images or PDF`);
   }
-  return compact({ type: 'document', source: renderSource(part.source), title: part.filename });
+  const source = text === null ? renderSource(part.source) : { type: 'text', media_type: 'text/plain', data: text };
+  return compact({ type: 'document', source, title: part.filename });
 }
 
 function renderAnswerPart(part: AssistantPart): JsonObject[] {

@@ -92,7 +92,13 @@ describe('Converse upstream', () => {
     it('have pictures, videos and documents, whose names are unique', () => {
       const file = (mediaType: string, filename?: string): FilePart =>
         compact({ type: 'file', source: { kind: 'base64', mediaType, data: 'AAAA' }, filename });
-      const parts = [file('image/jpg'), file('video/mp4'), file('application/pdf', 'Über_all.pdf'), file('text/csv')];
+      const parts = [
+        file('image/jpg'),
+        file('video/mp4'),
+        file('application/pdf', 'Über_all.pdf'),
+        file('text/csv'),
+        file('application/json'),
+      ];
       const source = { bytes: 'AAAA' };
       expect(bodyOf({ turns: [{ role: 'user', parts }] })['messages']).to.deep.equal([
         {
@@ -102,6 +108,7 @@ describe('Converse upstream', () => {
             { video: { format: 'mp4', source } },
             { document: { format: 'pdf', name: 'ber all 1', source } },
             { document: { format: 'csv', name: 'document 2', source } },
+            { document: { format: 'txt', name: 'document 3', source } },
           ],
         },
       ]);

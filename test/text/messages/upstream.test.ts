@@ -481,6 +481,17 @@ describe('messages upstream', () => {
       ]);
     });
 
+    for (const mediaType of ['text/plain', 'text/markdown', 'text/csv', 'application/json', 'application/ld+json']) {
+      it(`a file of the type ${mediaType} as a document of text`, () => {
+        // contract 4.8:57
+        const source = { kind: 'base64', mediaType, data: Buffer.from('Zürich').toString('base64') } as const;
+        const turns: Turn[] = [{ role: 'user', parts: [{ type: 'file', source, filename: 'a.txt' }] }];
+        expect(built({ turns })['messages']).to.have.deep.nested.property('[0].content', [
+          { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'Zürich' }, title: 'a.txt' },
+        ]);
+      });
+    }
+
     it('tools with an object schema, and the option for one call at a time inside the tool choice', () => {
       const tools = [{ name: 'look' }, { name: 'listen', parameters: { properties: {} }, strict: true }];
       expect(built({ tools, parallelToolCalls: false })).to.deep.include({
