@@ -95,6 +95,20 @@ export function mergeNeighbours(turns: readonly Turn[]): Turn[] {
   });
 }
 
+/** The turns without white space at the end of an answer that the model should continue, which some vendors refuse. */
+export function withoutFinalSpace(turns: readonly Turn[]): readonly Turn[] {
+  const last = turns.at(-1);
+  if (last?.role !== 'assistant') return turns;
+  const parts = last.parts.slice(
+    0,
+    last.parts.findLastIndex((part) => part.type !== 'text' || part.text.trim() !== '') + 1,
+  );
+  const end = parts.at(-1);
+  if (end?.type !== 'text') return turns;
+  const trimmed = { ...end, text: end.text.trimEnd() };
+  return [...turns.slice(0, -1), { ...last, parts: [...parts.slice(0, -1), trimmed] }];
+}
+
 /**
  * Puts the results of each assistant turn's tool calls into one tool turn right after it, in the order of the calls and
  * with the tools' names, as far as there are results. A result that answers no call stays where it is. Clients that

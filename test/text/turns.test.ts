@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { ToolCallPart, ToolResultPart, Turn } from '../../text/canonical.ts';
-import { argumentsOf, hoistSystem, mergeNeighbours, pairToolResults } from '../../text/turns.ts';
+import type { AssistantPart, ToolCallPart, ToolResultPart, Turn } from '../../text/canonical.ts';
+import { argumentsOf, hoistSystem, mergeNeighbours, pairToolResults, withoutFinalSpace } from '../../text/turns.ts';
 
 const text = (value: string) => ({ type: 'text', text: value }) as const;
 const call = (callId: string, json = '{}'): ToolCallPart => ({
@@ -40,6 +40,20 @@ describe('turns', () => {
       { role: 'user', parts: [text('a'), text('b')] },
       { role: 'assistant', parts: [text('c')] },
     ]);
+  });
+
+  it('lose white space at the end of an answer that the model should continue, and nowhere else', () => {
+    const answer = (...parts: readonly AssistantPart[]): Turn => ({ role: 'assistant', parts });
+    const before: Turn[] = [answer(text('a ')), { role: 'user', parts: [text('b ')] }];
+    for (const [sent, trimmed] of [
+      [answer(text('Answer: ')), answer(text('Answer:'))],
+      [answer(text('1 '), text('2\n'), text(' ')), answer(text('1 '), text('2'))],
+      [answer(text('a '), call('b')), answer(text('a '), call('b'))],
+      [answer(text(' ')), answer(text(' '))],
+    ] as const) {
+      expect(withoutFinalSpace([...before, sent])).to.deep.equal([...before, trimmed]);
+    }
+    expect(withoutFinalSpace(before)).to.deep.equal(before);
   });
 
   it('have tool results in the order of the calls, right after them, with their names', () => {

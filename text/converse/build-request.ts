@@ -28,6 +28,7 @@ import {
   mergeNeighbours,
   pairToolResults,
   transcriptOf,
+  withoutFinalSpace,
 } from '../turns.ts';
 import type { UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 
@@ -72,7 +73,7 @@ interface Message {
 function renderMessages(turns: readonly Turn[]): readonly Message[] {
   const messages: Message[] = [];
   const names = new DocumentNames();
-  for (const turn of pairToolResults(mergeNeighbours(withPortableCallIds(turns)))) {
+  for (const turn of pairToolResults(withoutFinalSpace(mergeNeighbours(withPortableCallIds(turns))))) {
     const role = turn.role === 'assistant' ? 'assistant' : 'user';
     const content = renderTurn(turn, names);
     const last = messages.at(-1);

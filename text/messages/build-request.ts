@@ -30,6 +30,7 @@ import {
   mergeNeighbours,
   pairToolResults,
   transcriptOf,
+  withoutFinalSpace,
 } from '../turns.ts';
 import { objectOf } from '../upstream-errors.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
@@ -202,7 +203,7 @@ interface Message {
 /** Messages with alternating roles, and tool results at the beginning of the user message after their calls. */
 function renderMessages(turns: readonly Turn[]): JsonObject[] {
   const messages: Message[] = [];
-  for (const turn of pairToolResults(mergeNeighbours(withPortableCallIds(turns)))) {
+  for (const turn of pairToolResults(withoutFinalSpace(mergeNeighbours(withPortableCallIds(turns))))) {
     const message = renderTurn(turn);
     const last = messages.at(-1);
     if (message.content.length === 0) continue;

@@ -481,6 +481,18 @@ describe('messages upstream', () => {
       ]);
     });
 
+    it('an answer to continue without white space at its end', () => {
+      // contract 4.8:58
+      const turns: Turn[] = [
+        { role: 'user', parts: [{ type: 'text', text: 'Hi ' }] },
+        { role: 'assistant', parts: [{ type: 'text', text: 'Answer: ' }] },
+      ];
+      expect(built({ turns })['messages']).to.deep.equal([
+        { role: 'user', content: 'Hi ' },
+        { role: 'assistant', content: 'Answer:' },
+      ]);
+    });
+
     for (const mediaType of ['text/plain', 'text/markdown', 'text/csv', 'application/json', 'application/ld+json']) {
       it(`a file of the type ${mediaType} as a document of text`, () => {
         // contract 4.8:57
