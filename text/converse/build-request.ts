@@ -207,14 +207,13 @@ function renderToolResult(result: ToolResultPart, names: DocumentNames): JsonObj
   };
 }
 
-/** Bedrock has no choice to call none, and needs the tools wherever the conversation has calls. */
+/** Bedrock has no choice to call none, and needs tools wherever the conversation has calls. */
 function renderTools(request: TextRequest, isMarked: boolean): JsonObject | undefined {
   const { tools, toolChoice, turns } = request;
-  const hasCalls = turns.some(({ role, parts }) => role === 'tool' || parts.some(({ type }) => type === 'tool-call'));
-  if (toolChoice?.type === 'none' && !hasCalls) return undefined;
-  if (toolChoice?.type === 'none')
-    throw badRequest('the model cannot be kept from calling tools once the conversation has calls of tools');
-  if (tools.length === 0) return hasCalls ? { tools: [PAST_TOOL] } : undefined;
+  if (tools.length === 0 || toolChoice?.type === 'none') {
+    const hasCalls = turns.some(({ role, parts }) => role === 'tool' || parts.some(({ type }) => type === 'tool-call'));
+    return hasCalls ? { tools: [PAST_TOOL] } : undefined;
+  }
   const specs = tools.flatMap((tool) => [renderTool(tool), ...cachePoint(tool)]);
   return compact({
     tools: isMarked ? [...specs, CACHE_POINT] : specs,
@@ -222,7 +221,7 @@ function renderTools(request: TextRequest, isMarked: boolean): JsonObject | unde
   });
 }
 
-/** Stands for the tools of earlier calls, which the request no longer has. */
+/** Stands for the tools of earlier calls, which the model no longer has. */
 const PAST_TOOL: JsonObject = {
   toolSpec: {
     name: 'unavailable',
