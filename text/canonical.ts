@@ -231,6 +231,8 @@ export interface TextRequest extends Cacheable {
   readonly hasVendorTools?: boolean | undefined;
   /** Messages only: the vendor's betas that the client uses, and that fields of its body need. */
   readonly betas?: readonly string[] | undefined;
+  /** Messages only: the request has documents or search results with fields that no other format has, such as citations. */
+  readonly hasSources?: boolean | undefined;
   /** Responses only: the fields that the answer repeats from the request, and whether it is stored. */
   readonly echo?:
     | {

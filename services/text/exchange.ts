@@ -232,11 +232,12 @@ function planPassage(
   meter: Meter,
   searches: boolean,
 ): Forwarding {
-  if (!searches) return planForwarding(format.upstream, body, request, options, meter);
-  if (format.name === 'chat-completions') meter.assumedWebSearches = 1;
   const isRenamed = format.name !== 'responses' && request.model !== route.model;
+  const shownModel = isRenamed ? request.model : undefined;
+  if (!searches) return planForwarding(format.upstream, body, request, options, meter, shownModel);
+  if (format.name === 'chat-completions') meter.assumedWebSearches = 1;
   const searching = { ...options, maxWebSearches: request.webSearch?.maxCalls };
-  return planForwarding(format.upstream, body, request, searching, meter, isRenamed ? request.model : undefined);
+  return planForwarding(format.upstream, body, request, searching, meter, shownModel);
 }
 
 /** @param plan called for the few answers that are unexpected */
@@ -342,6 +343,7 @@ function planTranscription(
  * Whether request and answer are passed through unchanged. An answer names the model, so it is converted if the
  * upstream calls the model by another name; a request is converted if the upstream would refuse tool call ids that
  * another upstream issued (upstreams of the native format accept any). Functions are always sent to upstreams as tools.
+ * Answers that may cite sources of the client are passed on in both cases, since only the client's format has citations.
  * An answer is also converted if the gateway cuts it at stop sequences or at a bound that the upstream does not accept, removes its reasoning, or checks its JSON. The
  * responses format passes everything else through, as specified.
  */
@@ -352,7 +354,7 @@ function isPassedOn(
   { reasoning }: Pick<TextModel, 'reasoning'>,
 ): boolean {
   if (!canPassOn(format, request, route)) return false;
-  if (format.name === 'responses') return true;
+  if (format.name === 'responses' || request.hasSources === true) return true;
   if (reasoning && request.reasoningDisplay === 'none') return false;
   return request.model === route.model;
 }

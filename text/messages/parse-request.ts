@@ -7,6 +7,7 @@ import { unusedFields } from '../unused-fields.ts';
 import type { ParseContext } from '../wire-format.ts';
 import { findBetaFields, readBetas } from './betas.ts';
 import { CONTENT, READ_REQUEST, readMessage, readToolChoice } from './request-shape.ts';
+import { findSourceFields } from './sources.ts';
 
 type Request = ReturnType<(typeof READ_REQUEST)['full']>;
 type Message = ReturnType<typeof readMessage>;
@@ -31,6 +32,7 @@ export function parseRequest(
   const outputConfig = request.get('output_config');
   const metadata = request.get('metadata');
   const userId = metadata?.get('user_id');
+  const sourceFields = findSourceFields(request.object);
   return compact({
     model: request.get('model'),
     stream: request.get('stream') ?? false,
@@ -50,7 +52,9 @@ export function parseRequest(
       outputConfig?.unused(),
       metadata?.unused(),
       findBetaFields(request.object, betas),
+      { always: [], converted: sourceFields },
     ),
+    hasSources: sourceFields.length > 0 ? true : undefined,
     betas: betas.length === 0 ? undefined : betas,
     userId: userId && cutText(userId, MAXIMUM_USER_ID_LENGTH),
   });

@@ -98,6 +98,12 @@ const KEPT_FOR_AN_HOUR = {
 };
 const THOUGHT: AnswerPart = { type: 'reasoning', text: 'Hm.' };
 
+/** A messages body with a document that has these fields. */
+function aboutDocument(fields: JsonObject): JsonObject {
+  const source = { type: 'text', media_type: 'text/plain', data: 'Oslo' };
+  return { messages: [{ role: 'user', content: [{ type: 'document', source, ...fields }] }] };
+}
+
 const CONVERSATION: readonly Feature[] = [
   alike(
     'a question',
@@ -150,6 +156,19 @@ const CONVERSATION: readonly Feature[] = [
       { contents: [{ role: 'user', parts: [{ inlineData: { mimeType: 'image/png', data: PNG } }] }] },
     ),
   ),
+  {
+    name: 'a document to cite',
+    asked: by<object | null>(null, null, aboutDocument({ citations: { enabled: true } }), null),
+    sent: by<Sent>(null, null, aboutDocument({ citations: { enabled: true } }), null),
+    named: { messages: 'document.citations' },
+  },
+  {
+    name: 'what a document is about, also under another name of the model',
+    route: { model: 'other' },
+    asked: by<object | null>(null, null, aboutDocument({ context: 'Of the city' }), null),
+    sent: by<Sent>(null, null, aboutDocument({ context: 'Of the city' }), null),
+    named: { messages: 'document.context' },
+  },
   alike(
     'a tool’s result',
     by<object>(

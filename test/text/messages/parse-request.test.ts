@@ -41,6 +41,10 @@ function withBlock(role: string, block: unknown): JsonObject {
   return { ...base, messages: [{ role, content: [block] }] };
 }
 
+const PLAIN = { type: 'text', media_type: 'text/plain', data: 'Oslo' };
+const FILE = { type: 'base64', media_type: 'application/pdf', data: 'AAAA' };
+const RESULT = { type: 'search_result', source: 'a', title: 'b', content: [{ type: 'text', text: 'c' }] };
+
 describe('messages request', () => {
   itDecidesEveryField(parseRequest, READ_REQUEST.specification, base, EXAMPLES);
 
@@ -226,6 +230,25 @@ describe('messages request', () => {
     const userId = `user_${'0123456789abcdef'.repeat(4)}_session_1`;
     expect(parseRequest({ ...base, metadata: { user_id: userId } }).userId).to.equal(userId.slice(0, 64));
   });
+
+  // contract 4.8.3:24
+  for (const [what, block, names] of [
+    ['text to cite', { type: 'document', source: PLAIN, citations: { enabled: true } }, ['document.citations']],
+    ['a title', { type: 'document', source: PLAIN, title: 'Oslo' }, ['document.title']],
+    ['a context', { type: 'document', source: FILE, title: 'a.pdf', context: 'Cities' }, ['document.context']],
+    ['a file to cite', { type: 'document', source: FILE, citations: { enabled: true } }, ['document.citations']],
+    ['results to cite', { ...RESULT, citations: { enabled: true } }, ['search_result.citations']],
+    ['nothing of the kind', { type: 'document', source: FILE, title: 'a.pdf', citations: { enabled: false } }, []],
+    ['results', RESULT, []],
+  ] as const) {
+    it(`names what other formats do not have of ${what}`, () => {
+      const inResult = { type: 'tool_result', tool_use_id: 'a', content: [block] };
+      for (const content of [[block], [inResult]]) {
+        const { unused, hasSources = false } = parseRequest({ ...base, messages: [{ role: 'user', content }] });
+        expect([hasSources, unused?.converted ?? []]).to.deep.equal([names.length > 0, names]);
+      }
+    });
+  }
 
   it('reads or refuses any value of a field, and never crashes', () => {
     const block = fc.record(
