@@ -1,9 +1,11 @@
 /** The fields that a route removes from requests, sets or renames, because its upstream refuses or needs them. */
 import { isObject, type JsonObject } from '../domain/json.ts';
+import { mapField, mapItems } from './map-json.ts';
 import type { UpstreamHalf, WireFormat } from './wire-format.ts';
 
 /** The upstream's names of fields; points lead into objects: `generationConfig.topK`. */
 export interface RouteFields {
+  /** Points also lead into the objects of lists: `messages.reasoning_content`. */
   readonly drop?: readonly string[];
   readonly set?: JsonObject;
   readonly rename?: Readonly<Record<string, string>>;
@@ -20,9 +22,9 @@ export function adaptBody(sent: JsonObject, { drop = [], set = {}, rename = {} }
   const unused: string[] = [];
   let body = sent;
   for (const path of drop) {
-    if (valueAt(body, path) === undefined) continue;
-    unused.push(path);
-    body = withValue(body, path, undefined);
+    const rest = withoutField(body, path.split('.'));
+    if (rest !== body) unused.push(path);
+    body = rest;
   }
   for (const [from, to] of Object.entries(rename)) {
     const value = valueAt(body, from);
@@ -52,6 +54,16 @@ export function namesForClient(
 
 function valueAt(body: JsonObject, path: string): unknown {
   return path.split('.').reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), body);
+}
+
+/** A copy without the field at a path, in each object of lists on the way; the same object if there is none. */
+function withoutField(holder: JsonObject, [name = '', ...rest]: readonly string[]): JsonObject {
+  if (rest.length > 0) {
+    const inside = (value: JsonObject): JsonObject => withoutField(value, rest);
+    return mapItems(mapField(holder, name, inside), name, inside);
+  }
+  const { [name]: dropped, ...others } = holder;
+  return dropped === undefined ? holder : others;
 }
 
 /** A copy with the value at a path, or without the field if the value is undefined. */

@@ -19,6 +19,13 @@ describe('the fields of a route', () => {
       ['generationConfig.topK'],
     ],
     [
+      'removes fields of messages',
+      { drop: ['messages.reasoning_content', 'tools.function.strict'] },
+      { messages: [{ role: 'user' }, { role: 'assistant', reasoning_content: 'Hm' }, 'x'], tools: [] },
+      { messages: [{ role: 'user' }, { role: 'assistant' }, 'x'], tools: [] },
+      ['messages.reasoning_content'],
+    ],
+    [
       'renames fields, also into objects',
       { rename: { reasoning_effort: 'reasoning.effort', seed: 'random_seed' } },
       { reasoning_effort: 'low', reasoning: { summary: 'auto' } },
