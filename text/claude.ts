@@ -7,6 +7,8 @@ import { isObject, type JsonObject } from '../domain/json.ts';
 import type { ReasoningEffort, Sampling, Setting, TextRequest } from './canonical.ts';
 import { compact } from './read.ts';
 import { budgetOf, effortOf } from './reasoning.ts';
+import { signaturesOf, withOwnSignatures } from './signatures.ts';
+import { mergeNeighbours } from './turns.ts';
 import type { UpstreamOptions } from './wire-format.ts';
 
 interface Limits {
@@ -15,6 +17,8 @@ interface Limits {
   readonly acceptsEffort: boolean;
   /** How many of `temperature`, `top_p` and `top_k` the model accepts: of the first two one, or all. */
   readonly variety: 'none' | 'one' | 'all';
+  /** Whether the model thinks with a budget after a call only if the request has the thinking before the call. */
+  readonly needsEarlierThinking: boolean;
 }
 
 type ModelNames = Pick<UpstreamOptions, 'model' | 'baseModel'>;
@@ -25,13 +29,16 @@ const VERSION = /claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/i;
 /** Names without a version, as of deployments, say nothing: such a model is assumed to accept everything. */
 function limitsOf({ model, baseModel = model }: ModelNames): Limits {
   const [, major, minor = '0'] = VERSION.exec(baseModel) ?? [];
-  if (major === undefined) return { thinking: 'any', acceptsEffort: true, variety: 'all' };
+  if (major === undefined) {
+    return { thinking: 'any', acceptsEffort: true, variety: 'all', needsEarlierThinking: false };
+  }
   const version = Number(major) * 100 + Number(minor);
   const isOpus45 = version === 405 && /opus/i.test(baseModel);
   return {
     thinking: version < 406 ? 'enabled' : version === 406 ? 'any' : 'adaptive',
     acceptsEffort: version >= 406 || isOpus45,
     variety: version < 401 ? 'all' : version <= 406 ? 'one' : 'none',
+    needsEarlierThinking: version <= 406,
   };
 }
 
@@ -90,10 +97,14 @@ export function forwardedReasoning(
   options: UpstreamOptions,
   maxOutputTokens: number,
 ): ClaudeReasoning {
-  const { thinking: accepted, acceptsEffort } = limitsOf(options);
+  const { thinking: accepted, acceptsEffort, needsEarlierThinking } = limitsOf(options);
   const thinking = isObject(sent.thinking) ? sent.thinking : undefined;
-  const isRefused = accepted !== 'any' && thinking?.['type'] === (accepted === 'enabled' ? 'adaptive' : 'enabled');
-  if (isRefused) return claudeReasoning(request, options, maxOutputTokens);
+  const type = thinking?.['type'];
+  const isRefused = accepted !== 'any' && type === (accepted === 'enabled' ? 'adaptive' : 'enabled');
+  if (isRefused || (type === 'enabled' && needsEarlierThinking)) {
+    const own = withOwnSignatures(request, signaturesOf(options.origin));
+    if (isRefused || lacksThinking(own)) return claudeReasoning(own, options, maxOutputTokens);
+  }
   if (sent.effort === undefined) return { thinking, omitted: [] };
   if (acceptsEffort) return { thinking, effort: request.reasoningEffort, omitted: [] };
   return { thinking, omitted: ['reasoningEffort'] };
@@ -108,13 +119,20 @@ function thinkingOf(request: TextRequest, options: UpstreamOptions, maxOutputTok
   if (compatibility !== 'full' || reasons !== true || isForced || reasoningDisplay === 'none') return undefined;
   const display = reasoningDisplay && DISPLAYS[reasoningDisplay];
   if (budget === undefined && effort === undefined && display === undefined) return undefined;
-  const { thinking: accepted } = limitsOf(options);
+  const { thinking: accepted, needsEarlierThinking } = limitsOf(options);
   const isAdaptive = accepted === 'adaptive' || (accepted === 'any' && budget === undefined);
   if (isAdaptive) return compact({ type: 'adaptive', display });
   const most = maxOutputTokens - 1;
-  if (most < MIN_BUDGET) return undefined;
+  if (most < MIN_BUDGET || (needsEarlierThinking && lacksThinking(request))) return undefined;
   const wanted = budget ?? budgetOf(effort ?? DEFAULT_EFFORT);
   return compact({ type: 'enabled', budget_tokens: Math.min(Math.max(wanted, MIN_BUDGET), most), display });
+}
+
+/** Whether the latest calls come without the thinking before them: unsigned, or of another vendor. */
+function lacksThinking({ turns }: TextRequest): boolean {
+  const parts = mergeNeighbours(turns).findLast(({ role }) => role === 'assistant')?.parts ?? [];
+  const isSigned = parts.some((part) => part.type === 'reasoning' && part.signature !== undefined);
+  return !isSigned && parts.some(({ type }) => type === 'tool-call');
 }
 
 const VARIETY = ['temperature', 'topP', 'topK'] as const;

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import type { JsonObject } from '../../domain/json.ts';
-import type { TextRequest } from '../../text/canonical.ts';
+import type { AssistantPart, TextRequest, Turn } from '../../text/canonical.ts';
 import { converse } from '../../text/converse/index.ts';
 import { messages } from '../../text/messages/index.ts';
 import { compact } from '../../text/read.ts';
+import { signaturesOf } from '../../text/signatures.ts';
 import { objectOf } from '../../text/upstream-errors.ts';
 import type { UpstreamOptions, UpstreamRequest } from '../../text/wire-format.ts';
 import { textRequest } from './support.ts';
@@ -26,10 +27,10 @@ function reasoningOf({ body }: UpstreamRequest): JsonObject {
   return { ...(thinking !== undefined && { thinking }), ...(output_config !== undefined && { output_config }) };
 }
 
-function forwarded(model: string, fields: JsonObject): UpstreamRequest {
+function forwarded(model: string, fields: JsonObject, origin?: string): UpstreamRequest {
   const body = { model: 'm', max_tokens: 20_000, messages: [{ role: 'user', content: 'Hi' }], ...fields };
   const request = messages.client.parseRequest(body, { compatibility: 'full' });
-  return messages.upstream.forwardRequest(body, request, { ...OPTIONS, model });
+  return messages.upstream.forwardRequest(body, request, { ...OPTIONS, model, origin });
 }
 
 describe('a Claude model', () => {
@@ -95,6 +96,35 @@ describe('a Claude model', () => {
       expect(reasoningOf(sent)).to.deep.equal({ output_config: { effort: 'low' } });
       expect(sent.omitted).to.deep.equal([]);
     }
+  });
+
+  it('with a budget does not think after a call whose thinking is not its own, which it would refuse', () => {
+    const call = { type: 'tool-call', callId: 'a', name: 'look', arguments: '{}' } as const;
+    const thought = { type: 'reasoning', text: 'Hm.', signature: 'c2ln' } as const;
+    const after = (...parts: readonly AssistantPart[]): readonly Turn[] => [
+      { role: 'user', parts: [{ type: 'text', text: 'Look' }] },
+      { role: 'assistant', parts },
+      { role: 'tool', parts: [{ type: 'tool-result', callId: 'a', content: [] }] },
+    ];
+    const wish = { reasoningBudget: 4_000, tools: [{ name: 'look' }] };
+    for (const [options, turns, expected] of [
+      [{ model: old }, after(call), {}],
+      [{ model: either }, after({ ...thought, signature: undefined }, call), {}],
+      [{ model: old }, after(thought, call), budget(4_000)],
+      [{ model: recent }, after(call), { ...HIGH, output_config: { effort: 'low' } }],
+      [{ model: 'my-claude' }, after(call), budget(4_000)],
+      [{ model: old }, after({ type: 'text', text: 'Hi' }), budget(4_000)],
+    ] as const) {
+      for (const sent of sentTo(options, { ...wish, turns })) expect(reasoningOf(sent)).to.deep.equal(expected);
+    }
+    const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'x' }] };
+    const use = { type: 'tool_use', id: 'a', name: 'look', input: {} };
+    const think = (signature: string) => ({ type: 'thinking', thinking: 'Hm.', signature });
+    const answered = (signature: string) => [{ role: 'assistant', content: [think(signature), use] }, result];
+    const { mark } = signaturesOf('one');
+    const bodyOf = (signature: string) => ({ ...budget(4_000), messages: answered(signature) });
+    expect(reasoningOf(forwarded(old, bodyOf(mark('c2ln')), 'one'))).to.deep.equal(budget(4_000));
+    expect(reasoningOf(forwarded(old, bodyOf(mark('c2ln')), 'another'))).to.deep.equal({});
   });
 
   it('that thinks gets no temperature, top_p or top_k', () => {
