@@ -25,22 +25,39 @@ interface ByteRange {
 
 const METHODS = 'GET, HEAD';
 
+/** Pages of all origins may read files, since anyone with a link may: https://fetch.spec.whatwg.org/#http-cors-protocol */
+const CROSS_ORIGIN = {
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Expose-Headers': 'Accept-Ranges, Content-Disposition, Content-Range, ETag',
+};
+/** The answer to a preflight, which browsers send for ranges and revalidation. */
+const PREFLIGHT = {
+  'Access-Control-Allow-Methods': METHODS,
+  'Access-Control-Allow-Headers': '*',
+  'Access-Control-Max-Age': '600',
+};
+
 /**
  * A Koa middleware for GET and HEAD of stored files, with revalidation, and with ranges, which video players need. Other
- * methods are 405, a missing file is 404 `not_found`, and a range beyond the file is 416.
+ * methods are 405, a missing file is 404 `not_found`, and a range beyond the file is 416. Pages of all origins can read
+ * the answers: contract 2.2.
  */
 export function serveLocalFiles({ directory, prefix }: ServeLocalFilesOptions): Middleware {
   return async (context, next) => {
     const { method, path } = context;
-    if (!path.startsWith(prefix)) await next();
-    else if (method === 'OPTIONS') answerOptions(context);
+    if (!path.startsWith(prefix)) {
+      await next();
+      return;
+    }
+    context.set(CROSS_ORIGIN);
+    if (method === 'OPTIONS') answerOptions(context);
     else if (method === 'GET' || method === 'HEAD') await serve(context, directory, path.slice(prefix.length));
     else throw methodNotAllowed(method, path, METHODS);
   };
 }
 
 function answerOptions(context: Context): void {
-  context.set('Allow', METHODS);
+  context.set({ Allow: METHODS, ...PREFLIGHT });
   context.status = 204;
 }
 

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ServiceError } from '../../domain/errors.ts';
 import { serveLocalFiles } from '../../storage/serve-local.ts';
+import { describeInBrowser, type Tab } from '../support/browser.ts';
 import { casesOf } from '../support/properties.ts';
 
 const VIDEO = randomBytes(1000);
@@ -115,6 +116,52 @@ describe('storage/serve-local', () => {
     const { headers } = await get('/files/page.html');
     expect(headers['content-type']).to.equal('application/octet-stream');
     expect(headers['content-disposition']).to.equal('attachment; filename="page.html"');
+  });
+
+  describe('pages of other origins', () => {
+    for (const [answer, path, headers, status] of [
+      ['a file', '/files/results/video.mp4', {}, 200],
+      ['a part', '/files/results/video.mp4', { range: 'bytes=0-9' }, 206],
+      ['an unchanged file', '/files/results/video.mp4', { 'if-none-match': '*' }, 304],
+      ['the refusal of a range', '/files/results/video.mp4', { range: 'bytes=1000-' }, 416],
+      ['that there is no file', '/files/none.mp4', {}, 404],
+    ] as const) {
+      it(`may read ${answer}`, async () => {
+        // contract 2.2:14
+        const found = await get(path, headers);
+        expect(found.status).to.equal(status);
+        expect(found.headers).to.include({
+          'access-control-allow-origin': '*',
+          'access-control-expose-headers': 'Accept-Ranges, Content-Disposition, Content-Range, ETag',
+        });
+      });
+    }
+
+    it('may not read other paths', async () => {
+      expect((await get('/v1/models')).headers).to.not.have.property('access-control-allow-origin');
+    });
+  });
+
+  describeInBrowser('a browser', (browser) => {
+    let tab: Tab;
+
+    beforeEach(async () => {
+      tab = await browser.open(`http://localhost:${port}`);
+    });
+    afterEach(() => tab.close());
+
+    it('lets a page of another origin read a part and revalidate the file', async () => {
+      // contract 2.2:14
+      await tab.page.goto('/elsewhere');
+      const url = JSON.stringify(`http://127.0.0.1:${port}/files/results/video.mp4`);
+      const read = `(async () => {
+        const whole = await fetch(${url});
+        const headers = { Range: 'bytes=10-19', 'If-Range': whole.headers.get('ETag') };
+        const part = await fetch(${url}, { headers, cache: 'no-store' });
+        return [whole.status, part.status, part.headers.get('Content-Range'), (await part.arrayBuffer()).byteLength];
+      })()`;
+      expect(await tab.page.evaluate(read)).to.deep.equal([200, 206, 'bytes 10-19/1000', 10]);
+    });
   });
 
   describe('ranges', () => {
