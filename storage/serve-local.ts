@@ -25,6 +25,12 @@ interface ByteRange {
 
 const METHODS = 'GET, HEAD';
 
+/**
+ * A browser that opens a link shows the file in a page without scripts and without an origin. The player of such a page
+ * loads its own address again, and only with the headers of {@link CROSS_ORIGIN}.
+ */
+const CONTENT_SECURITY_POLICY = "default-src 'none'; media-src 'self'; sandbox";
+
 /** Pages of all origins may read files, since anyone with a link may: https://fetch.spec.whatwg.org/#http-cors-protocol */
 const CROSS_ORIGIN = {
   'Access-Control-Allow-Origin': '*',
@@ -82,7 +88,7 @@ async function answerWith(context: Context, file: FileHandle, key: string): Prom
   context.set({
     'Accept-Ranges': 'bytes',
     'Cache-Control': CACHE_CONTROL,
-    'Content-Security-Policy': "default-src 'none'; sandbox",
+    'Content-Security-Policy': CONTENT_SECURITY_POLICY,
     ETag: etag,
     'X-Content-Type-Options': 'nosniff',
   });

@@ -8,11 +8,17 @@ import type { Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ServiceError } from '../../domain/errors.ts';
+import { wavHeader } from '../../domain/wav.ts';
+import { renderMp4 } from '../../simulator/render/mp4.ts';
 import { serveLocalFiles } from '../../storage/serve-local.ts';
 import { describeInBrowser, type Tab } from '../support/browser.ts';
+import { pngFile } from '../support/media-files.ts';
 import { casesOf } from '../support/properties.ts';
 
 const VIDEO = randomBytes(1000);
+const PCM = { samplesPerSecond: 8_000, channels: 1 };
+/** A second of silence. */
+const SOUND = Buffer.alloc(2 * PCM.samplesPerSecond);
 
 interface Answer {
   readonly status: number;
@@ -34,7 +40,9 @@ describe('storage/serve-local', () => {
     await mkdir(join(directory, 'files', 'private'));
     await writeFile(join(directory, 'files', 'private', 'a.jsonl'), 'secret');
     await writeFile(join(directory, 'files', 'empty.png'), '');
-    await writeFile(join(directory, 'files', 'page.html'), '<script>alert(1)</script>');
+    await writeFile(join(directory, 'files', 'picture.png'), pngFile({ width: 16, height: 8 }));
+    await writeFile(join(directory, 'files', 'shown.mp4'), renderMp4({ width: 64, height: 32, durationSeconds: 2 }));
+    await writeFile(join(directory, 'files', 'sound.wav'), Buffer.concat([wavHeader(PCM, SOUND.length), SOUND]));
 
     const app = new Koa();
     app.use(async (context, next) => {
@@ -88,7 +96,7 @@ describe('storage/serve-local', () => {
       'x-content-type-options': 'nosniff',
       'content-disposition': 'inline; filename="video.mp4"',
       'cache-control': 'public, max-age=31536000, immutable',
-      'content-security-policy': "default-src 'none'; sandbox",
+      'content-security-policy': "default-src 'none'; media-src 'self'; sandbox",
     });
   });
 
@@ -113,9 +121,14 @@ describe('storage/serve-local', () => {
   });
 
   it('lets a browser show media only', async () => {
-    const { headers } = await get('/files/page.html');
-    expect(headers['content-type']).to.equal('application/octet-stream');
-    expect(headers['content-disposition']).to.equal('attachment; filename="page.html"');
+    for (const name of ['page.html', 'picture.svg', 'paper.pdf']) {
+      await writeFile(join(directory, 'files', name), '<script>alert(1)</script>');
+      const { headers } = await get(`/files/${name}`);
+      expect(headers).to.include({
+        'content-type': 'application/octet-stream',
+        'content-disposition': `attachment; filename="${name}"`,
+      });
+    }
   });
 
   describe('pages of other origins', () => {
@@ -149,6 +162,25 @@ describe('storage/serve-local', () => {
       tab = await browser.open(`http://localhost:${port}`);
     });
     afterEach(() => tab.close());
+
+    for (const [name, seconds] of [
+      ['shown.mp4', 2],
+      ['sound.wav', 1],
+    ] as const) {
+      it(`plays ${name} at its link`, async () => {
+        // contract 2.2:15
+        await tab.page.goto(`/files/${name}`);
+        await tab.page.waitForFunction(`document.querySelector('video').readyState >= 2`);
+        expect(await tab.page.evaluate(`document.querySelector('video').duration`)).to.equal(seconds);
+        expect(tab.complaints).to.deep.equal([]);
+      });
+    }
+
+    it('shows a picture at its link', async () => {
+      // contract 2.2:15
+      await tab.page.goto('/files/picture.png');
+      expect(await tab.page.evaluate('document.images[0].naturalWidth')).to.equal(16);
+    });
 
     it('lets a page of another origin read a part and revalidate the file', async () => {
       // contract 2.2:14
