@@ -50,7 +50,12 @@ export async function deleteResultFiles(database: Database, keys: readonly strin
   await database('result_files').whereIn('key', keys).delete();
 }
 
-/** Records that a task's customer deletes its files. Recording it again changes nothing. */
+/** Records that a task's customer deletes its result. Recording it again changes nothing. */
 export async function recordDeletedResults(database: Database, taskId: string): Promise<void> {
   await database('deleted_results').insert({ task_id: taskId }).onConflict().ignore();
+}
+
+/** Whether a task's customer has deleted its result. */
+export async function hasDeletedResults(database: Database, taskId: string): Promise<boolean> {
+  return (await database('deleted_results').where({ task_id: taskId }).first()) !== undefined;
 }

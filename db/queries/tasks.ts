@@ -181,13 +181,19 @@ export async function countRunningTasks(database: Database, accountId: string): 
   return Number(onlyRow(await running.count<{ count: string }[]>('*')).count);
 }
 
-export type TaskFilter = OptionalFields<Task, 'accountId' | 'batchId' | 'status' | 'model' | 'kind'> & Period & IdPage;
+export type TaskFilter = OptionalFields<Task, 'accountId' | 'batchId' | 'status' | 'model' | 'kind'> &
+  Period &
+  IdPage & {
+    /** Whether the list has tasks whose customer has deleted the result; by default it does. */
+    readonly includeDeleted?: boolean;
+  };
 
 /** Tasks, newest first. */
 export async function listTasks(database: Database, filter: TaskFilter): Promise<readonly Task[]> {
-  const { accountId, batchId, status, model, kind } = filter;
+  const { accountId, batchId, status, model, kind, includeDeleted = true } = filter;
   const query = database<TaskRow>('tasks').where(columnsOf({ accountId, batchId, status, model, kind }));
   createdIn(query, filter);
+  if (!includeDeleted) void query.whereNotExists(database('deleted_results').whereRaw('task_id = tasks.id'));
   // The id contains the time, which excludes newer partitions.
   if (filter.before !== undefined) void query.where('created_at', '<=', createdAtOf(filter.before));
   return (await newestFirst(query, filter)).map(toTask);

@@ -2,7 +2,7 @@
 import Joi from 'joi';
 import { retryOnLostConnection } from '../../../db/connections.ts';
 import type { Caller } from '../../../db/queries/api-keys.ts';
-import { recordDeletedResults } from '../../../db/queries/result-files.ts';
+import { hasDeletedResults, recordDeletedResults } from '../../../db/queries/result-files.ts';
 import { findAccountTask, listTasks } from '../../../db/queries/tasks.ts';
 import { cutText } from '../../../domain/cut-text.ts';
 import { presentTypedError } from '../../../domain/error-envelope.ts';
@@ -148,7 +148,7 @@ export const openAiVideoEndpoints = endpoints('OpenAI media', {
     handle: async ({ caller, query: { after: before, limit } }, { database }) => {
       const accountId = caller.account.id;
       const { rows, last } = await readPage({ before, limit }, (slice) =>
-        listTasks(database, { accountId, kind: 'video', ...slice }),
+        listTasks(database, { accountId, kind: 'video', includeDeleted: false, ...slice }),
       );
       const [first_id, last_id] = [rows[0]?.id ?? null, rows.at(-1)?.id ?? null];
       return {
@@ -166,7 +166,7 @@ export const openAiVideoEndpoints = endpoints('OpenAI media', {
     summary: 'Get a video',
     answers: { 200: { description: 'The video', content: json(VIDEO.schema) } },
     presentError: presentTypedError,
-    handle: async ({ caller, params }, services) => VIDEO.present(await videoOf(caller, params.task_id, services)),
+    handle: async ({ caller, params }, services) => VIDEO.present(await keptVideoOf(caller, params.task_id, services)),
   }),
   getVideoContent: endpoint({
     request: 'GET /v1/videos/{task_id}/content',
@@ -176,7 +176,7 @@ export const openAiVideoEndpoints = endpoints('OpenAI media', {
     answers: { 302: { description: 'Redirects to the stored file' } },
     presentError: presentTypedError,
     handle: async ({ caller, params, context }, services) => {
-      const { status, output } = await videoOf(caller, params.task_id, services);
+      const { status, output } = await keptVideoOf(caller, params.task_id, services);
       const url = output?.[0]?.url;
       if (url === undefined)
         throw new ServiceError(
@@ -191,15 +191,15 @@ export const openAiVideoEndpoints = endpoints('OpenAI media', {
     access: 'key',
     summary: 'Delete a video',
     description:
-      'Deletes the stored file. Cancels an unfinished video, or answers 409 if cancelling is too late. Charges stay recorded.',
+      'Deletes the stored file. Cancels an unfinished video, or answers 409 if cancelling is too late. The task and its charges stay recorded.',
     answers: { 200: { description: 'The deleted video', content: json(DELETED.schema) } },
     refusals: ['idempotency_conflict', 'processing_unavailable'],
     presentError: presentTypedError,
     handle: async ({ caller, params }, services) => {
       const task = await videoOf(caller, params.task_id, services);
       if (!isFinal(task.status)) await cancelOwnTask(services, task);
+      await retryOnLostConnection(() => recordDeletedResults(services.database, task.id));
       const keys = (task.output ?? []).flatMap(({ url }) => services.storage.keyOf(url) ?? []);
-      if (keys.length > 0) await retryOnLostConnection(() => recordDeletedResults(services.database, task.id));
       await Promise.all(keys.map((key) => services.storage.delete(key)));
       return DELETED.present(task);
     },
@@ -229,6 +229,15 @@ function withShortPrompt(task: Task): Task {
   return { ...task, request: { ...task.request, prompt: `${cutText(prompt, MAX_LISTED_PROMPT_LENGTH)}…` } };
 }
 
+/** A video that its customer has not deleted. @throws ServiceError `not_found` */
+async function keptVideoOf(caller: Caller, id: string, services: ApiServices): Promise<Task> {
+  const task = await videoOf(caller, id, services);
+  const isDeleted = await retryOnLostConnection(() => hasDeletedResults(services.database, task.id));
+  if (isDeleted) throw notFoundError('task', caller);
+  return task;
+}
+
+/** Also a deleted video, so that a deletion that failed halfway can be repeated. @throws ServiceError `not_found` */
 async function videoOf(caller: Caller, id: string, { database }: Pick<ApiServices, 'database'>): Promise<Task> {
   const task = await retryOnLostConnection(() => findAccountTask(database, caller.account.id, id));
   if (task?.kind !== 'video') throw notFoundError('task', caller);

@@ -250,9 +250,30 @@ describe('OpenAI’s media endpoints', () => {
     const listed = await client.videos.list({ limit: 1 });
     expect(listed.data[0]?.id).to.equal(video.id);
     expect(await client.videos.delete(video.id)).to.include({ id: video.id, deleted: true });
-    const gone = await client.videos.downloadContent(video.id).catch((error: unknown) => error);
-    expect(gone).to.be.instanceOf(NotFoundError);
+    expect((await fetch(content.url)).status).to.equal(404);
     expect(await stack.database('deleted_results').select('task_id')).to.deep.equal([{ task_id: video.id }]);
+  });
+
+  it('forget a deleted video, whether it was rendered, failed or cancelled, and keep its task', async () => {
+    // contract 4.14:14
+    const order = { model: VIDEO, prompt: 'A lighthouse', seconds: '4' } as const;
+    for (const [directive, status] of [
+      ['', 'succeeded'],
+      ['[sim:fail=content_policy_violation]', 'failed'],
+      ['[sim:stuck]', 'failed'],
+    ] as const) {
+      const { id } = await client.videos.create({ ...order, prompt: `A lighthouse ${directive}` });
+      if (directive !== '[sim:stuck]') await taskWhenFinal(stack, key, id);
+      expect(await client.videos.delete(id)).to.include({ deleted: true });
+      for (const read of [() => client.videos.retrieve(id), () => client.videos.downloadContent(id)]) {
+        const gone = await read().catch((error: unknown) => error);
+        expect(gone, directive).to.be.instanceOf(NotFoundError).with.property('code', 'not_found');
+      }
+      const listed = await client.videos.list({ limit: 10 });
+      expect(listed.data.map((video) => video.id)).to.not.include(id);
+      expect(await taskWhenFinal(stack, key, id)).to.include({ id, status });
+      expect(await client.videos.delete(id), 'a second call').to.include({ deleted: true });
+    }
   });
 
   it('list videos with the starts of their prompts', async () => {
@@ -270,7 +291,6 @@ describe('OpenAI’s media endpoints', () => {
     const video = await client.videos.create({ model: VIDEO, prompt: 'x [sim:stuck]', input_reference });
     expect(video.status).to.equal('queued');
     expect(await client.videos.delete(video.id)).to.include({ deleted: true });
-    expect(await client.videos.retrieve(video.id)).to.include({ status: 'failed' });
     expect(await transfersOf(stack, video.id)).to.deep.equal(['reservation', 'refund']);
   });
 
