@@ -35,8 +35,9 @@ interface Movie {
 }
 
 const WHOLE_FILE: Box = { start: 0, end: Infinity };
+const HEADER_BYTES = 8;
 
-/** Reads a video to its end. @throws BrokenMediaError */
+/** Reads a video up to its last box; fewer bytes than the header of a box may follow. @throws BrokenMediaError */
 export function* readIsoMedia(input: StreamedInput): Parsing<Content> {
   const movie: Movie = { duration: null, video: null, isFragmented: false };
   let hasFrames = false;
@@ -50,6 +51,7 @@ export function* readIsoMedia(input: StreamedInput): Parsing<Content> {
   });
   if (!movie.video?.size) throw new BrokenMediaError('the file has no video track');
   if (!hasFrames) throw new BrokenMediaError('the video has no frames');
+  if (movie.isFragmented && !(yield* input.atEnd())) throw new BrokenMediaError('the video ends in a fragment');
   const durationSeconds = movie.isFragmented ? null : secondsOf(movie.video, movie.duration);
   if (durationSeconds === null && !movie.isFragmented) throw new BrokenMediaError('the video has no duration');
   return { ...movie.video.size, durationSeconds, hasAlpha: null };
@@ -135,9 +137,9 @@ function* readFullBox(
 }
 
 function* readBoxes(input: StreamedInput, container: Box, readers: BoxReaders): Parsing<void> {
-  while (input.position < container.end && !(yield* input.atEnd())) {
+  while (input.position < container.end && (yield* input.peek(HEADER_BYTES)).length === HEADER_BYTES) {
     const start = input.position;
-    const header = yield* takeFrom(input, container, 8);
+    const header = yield* takeFrom(input, container, HEADER_BYTES);
     const end = yield* readBoxEnd(input, container, start, header.readUInt32BE(0));
     const type = header.toString('latin1', 4, 8);
     const reader = Object.hasOwn(readers, type) ? readers[type] : undefined;

@@ -129,10 +129,35 @@ describe('storage/media-inspector', () => {
       for (let length = 0; length < file.length; length++) await expectBroken([file.subarray(0, length)]);
     });
 
-    it(`refuses ${name} with trailing data`, async () => {
-      await expectBroken([file, Buffer.alloc(1)]);
+    it(`accepts ${name} with bytes after its end`, async () => {
+      // contract 2.2:16
+      for (const rest of ['\0', '\n', '\r\n', '\xff'.repeat(7)]) {
+        const { facts: found, passed } = await inspect([file, text(rest)]);
+        expect(found).to.deep.equal({ ...facts, bytes: file.length + rest.length });
+        expect(passed).to.deep.equal(Buffer.concat([file, text(rest)]));
+      }
     });
   }
+
+  for (const [name, first, second] of [
+    ['JPEGs', jpegFile(), jpegFile({ height: 99 })],
+    ['PNGs', pngFile(), pngFile({ width: 99, alpha: 'channel' })],
+    ['WebPs', webpFile('lossy'), webpFile('lossless')],
+  ] as const) {
+    it(`reports the facts of the first of two ${name} in a file`, async () => {
+      // contract 2.2:16
+      const { facts } = await inspect([first, second]);
+      expect(facts).to.deep.equal({ ...(await inspect([first])).facts, bytes: first.length + second.length });
+    });
+  }
+
+  it('refuses a fragmented video that is cut in the header of a box', async () => {
+    const fragment = Buffer.concat([box('moof'), mediaBox()]);
+    const file = isoFile('isom', movieBox({ more: [box('mvex', box('trex', Buffer.alloc(24)))] }), fragment, fragment);
+    for (let cut = 1; cut < 8; cut++) {
+      await expectBroken([file.subarray(0, file.length - mediaBox().length + cut)]);
+    }
+  });
 
   for (const [name, [file, reason]] of Object.entries(BROKEN)) {
     it(`refuses ${name}`, async () => {
