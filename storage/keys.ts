@@ -29,5 +29,8 @@ export function keyOfLink(publicUrl: string, link: string): string | null {
   return isStorageKey(key) ? key : null;
 }
 
-/** `Cache-Control` of every object. An object never changes, since its key contains an id. */
-export const CACHE_CONTROL = 'public, max-age=31536000, immutable';
+/**
+ * `Cache-Control` of every object. An object never changes, since its key contains an id, but its customer can delete
+ * it: shared caches revalidate it for each request, and readers keep their own copies for an hour. Contract 2.2.
+ */
+export const CACHE_CONTROL = 'public, max-age=3600, s-maxage=0';

@@ -61,11 +61,12 @@ describe('storage/s3', () => {
     },
   }));
 
-  it('keeps the content type, and lets caches keep the object', async () => {
+  it('keeps the content type, and lets shared caches keep the object only if they revalidate it', async () => {
+    // contract 2.2:17
     await storage.put('typed.webp', chunksOf(Buffer.from('x')), { contentType: 'image/webp', maxBytes: 10 });
     const found = await client.send(new GetObjectCommand({ Bucket: BUCKET, Key: 'typed.webp' }));
     expect(found.ContentType).to.equal('image/webp');
-    expect(found.CacheControl).to.equal('public, max-age=31536000, immutable');
+    expect(found.CacheControl).to.equal('public, max-age=3600, s-maxage=0');
     await storage.delete('typed.webp');
   });
 

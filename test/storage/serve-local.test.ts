@@ -85,7 +85,8 @@ describe('storage/serve-local', () => {
     });
   }
 
-  it('sends a file with its type, length and protective headers', async () => {
+  it('sends a file with its type, length, lifetime in caches and protective headers', async () => {
+    // contract 2.2:17
     const { status, headers, body } = await get('/files/results/video.mp4');
     expect(status).to.equal(200);
     expect(body.equals(VIDEO)).to.equal(true);
@@ -95,7 +96,7 @@ describe('storage/serve-local', () => {
       'accept-ranges': 'bytes',
       'x-content-type-options': 'nosniff',
       'content-disposition': 'inline; filename="video.mp4"',
-      'cache-control': 'public, max-age=31536000, immutable',
+      'cache-control': 'public, max-age=3600, s-maxage=0',
       'content-security-policy': "default-src 'none'; media-src 'self'; sandbox",
     });
   });
