@@ -62,6 +62,9 @@ export function choiceParameter<const Choice extends string>(
     .description(description);
 }
 
+/** The order of a list, which OpenAI's clients may send. */
+export const NEWEST_FIRST = choiceParameter(['desc'], 'The order. Only newest first is available');
+
 /** True or false. */
 export function flagParameter(description: string): Joi.AnySchema<boolean | undefined> {
   return textOf(oneOfTexts(['true', 'false']), 'must be one of: [true false]', (given) =>

@@ -1,14 +1,14 @@
 /** Uploads of local inputs, and the files of batches (contract 4.5). */
 import { findUpload, listUploads, type Upload } from '../../../db/queries/uploads.ts';
 import type { Caller } from '../../../db/queries/api-keys.ts';
-import { FILE_PURPOSES } from '../../../domain/file-purpose.ts';
+import { filePurposeOf } from '../../../domain/file-purpose.ts';
 import { FILE_TYPES } from '../../../storage/file-type.ts';
 import { arrayOf, boolean, exactly, object, text } from '../../../domain/json-schema.ts';
 import { dataAndFieldsOf, json } from '../../endpoint/answers.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { listPage, NEXT_CURSOR, pageById } from '../../endpoint/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
-import { choiceParameter, idParameter } from '../../endpoint/query.ts';
+import { idParameter, NEWEST_FIRST, textParameter } from '../../endpoint/query.ts';
 import type { ApiServices } from '../../services.ts';
 import { DELETED_FILE, FILE } from './present.ts';
 import { uploadBody } from '../../receive-upload.ts';
@@ -40,7 +40,10 @@ export const fileEndpoints = endpoints('Files', {
     query: {
       ...pageById('file'),
       after: idParameter('file', 'The id of the last file of the previous page, instead of `cursor`'),
-      purpose: choiceParameter(FILE_PURPOSES, 'Only files with this purpose'),
+      order: NEWEST_FIRST,
+      purpose: textParameter(
+        'Only files with this purpose. Every other purpose than `batch` and `batch_output` means `user_data`, as in an upload',
+      ),
     },
     isQueryClosed: true,
     answers: {
@@ -57,9 +60,10 @@ export const fileEndpoints = endpoints('Files', {
       },
     },
     handle: async ({ caller: { account }, query: { after, cursor = after, limit, purpose } }, services) => {
+      const filter = { accountId: account.id, purpose: purpose === undefined ? undefined : filePurposeOf(purpose) };
       const page = await listPage(
         { cursor, limit },
-        (slice) => listUploads(services.database, { accountId: account.id, purpose, ...slice }),
+        (slice) => listUploads(services.database, { ...filter, ...slice }),
         (upload) => present(upload, services),
       );
       return { object: 'list', data: page.data, has_more: page.next_cursor !== null, next_cursor: page.next_cursor };

@@ -17,7 +17,7 @@ import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { pageById } from '../../endpoint/page.ts';
 import { readPage } from '../../../services/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
-import { idParameter, choiceParameter } from '../../endpoint/query.ts';
+import { idParameter, choiceParameter, NEWEST_FIRST } from '../../endpoint/query.ts';
 import { COMMON_FIELDS, type CommonFields } from '../../../services/input/media-request.ts';
 import { cancelOwnTask } from '../../../services/tasks/cancel-task.ts';
 import type { ApiServices } from '../../services.ts';
@@ -128,7 +128,7 @@ export const openAiVideoEndpoints = endpoints('OpenAI media', {
     query: {
       after: idParameter('task', 'The id of the last video of the previous page'),
       limit: pageById('task').limit,
-      order: choiceParameter(['desc'], 'The order. Only newest first is available'),
+      order: NEWEST_FIRST,
     },
     answers: {
       200: {

@@ -298,13 +298,15 @@ describe('the uploads of an account', () => {
     for (let count = 0; count < 3; count += 1) ids.unshift((await upload(caller)).data.id);
     const client = new OpenAI({ apiKey: caller.apiKey, baseURL: `${app.baseUrl}/v1` });
     const listed = [];
-    for await (const { id } of client.files.list({ limit: 2 })) listed.push(id);
+    for await (const { id } of client.files.list({ limit: 2, order: 'desc' })) listed.push(id);
     expect(listed).to.deep.equal(ids);
-    const refused = await ask<ErrorBody>('GET', '?order=asc', caller);
-    expect([refused.status, refused.body.error.message]).to.deep.equal([
-      400,
-      'unknown parameter: order. There are: [limit cursor after purpose]',
-    ]);
+    for (const [query, refusal] of [
+      ['?order=asc', '"order" must be one of: [desc]'],
+      ['?sort=asc', 'unknown parameter: sort. There are: [limit cursor after order purpose]'],
+    ] as const) {
+      const refused = await ask<ErrorBody>('GET', query, caller);
+      expect([refused.status, refused.body.error.message]).to.deep.equal([400, refusal]);
+    }
   });
 
   it('have their fields at the top for the OpenAI SDK, as in data', async () => {
@@ -314,6 +316,18 @@ describe('the uploads of an account', () => {
     const file = new File([PNG], 'fox.png', { type: 'image/png' });
     const created = await client.files.create({ file, purpose: 'vision' });
     expect(created).to.include({ object: 'file', bytes: PNG.byteLength, filename: 'fox.png' });
+    // contract 4.5:21
+    for (const [purpose, ids] of [
+      ['vision', [created.id]],
+      ['user_data', [created.id]],
+      ['batch', []],
+    ] as const) {
+      const listed = await client.files.list({ purpose });
+      expect(
+        listed.data.map(({ id }) => id),
+        purpose,
+      ).to.deep.equal(ids);
+    }
     const { data, ...fields } = { ...(await client.files.retrieve(created.id)) } as Record<string, unknown>;
     expect(fields).to.deep.equal(data);
     const headers = { authorization: `Bearer ${caller.apiKey}` };
