@@ -21,6 +21,7 @@ const OTHER_REFUSALS: Readonly<Record<string, RegExp>> = {
 /** The other fields of bodies without an example. */
 const REQUIRED: Readonly<Record<string, object>> = {
   '/admin/v1/price-lists': { name: 'of-a-test' },
+  '/v1/images/edits': { model: 'imagea-2.5-sunburst', prompt: 'At night' },
   '/v1/webhooks': { url: 'https://example.com' },
   '/admin/v1/accounts/{account_id}/webhooks': { url: 'https://example.com' },
 };

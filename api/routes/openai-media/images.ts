@@ -10,7 +10,9 @@ import { MEDIA_WAIT_MS } from '../../../domain/policy.ts';
 import { EVENT_STREAM, json } from '../../endpoint/answers.ts';
 import { endpoint, endpoints, type RequestLine, type UnnamedEndpoint } from '../../endpoint/endpoint.ts';
 import { COMMON_FIELDS, type CommonFields } from '../../../services/input/media-request.ts';
+import { list } from '../../../services/input/validation.ts';
 import { type MediaBodyReader, mediaBody, reportUnused } from './body.ts';
+import { findPictures, namedAsSent, PICTURE_REFERENCE, type PictureReference } from './picture-references.ts';
 import { sendPictures } from './send-pictures.ts';
 import { waitForSucceeded, tasksOfRequest } from '../tasks/task-of-request.ts';
 
@@ -22,9 +24,11 @@ interface ImageFields extends CommonFields {
   readonly background?: string;
   readonly response_format?: 'url' | 'b64_json';
   readonly stream?: boolean | 'true' | 'false';
+  readonly images?: readonly PictureReference[];
 }
 
 const MAX_PICTURES = 10;
+const MAX_SOURCES = 16;
 
 /** The values of `n` in forms, where it is a string. */
 const COUNTS = Array.from({ length: MAX_PICTURES }, (_, before) => String(before + 1));
@@ -44,6 +48,9 @@ const FIELDS = {
     'Whether the answer is a stream, with one event for each finished picture and no partial pictures',
   ),
 };
+const SOURCES = list(PICTURE_REFERENCE, { min: 1, max: MAX_SOURCES }).description(
+  'The pictures to edit, in JSON. A form contains the pictures themselves',
+);
 const UNUSED = [
   'quality',
   'style',
@@ -102,30 +109,33 @@ function imageEndpoint({
         const untilMs = context.state.receivedAtMs + MEDIA_WAIT_MS;
         reportUnused(context, unused);
         if (files.some(({ name }) => name === 'mask')) throw noMask();
-        if (requiresPicture && files.length === 0) throw badRequest('"image" is required: upload it in a form');
-        const images = files.map(({ url }) => url);
+        const references = Object.fromEntries((fields.images ?? []).map((one, index) => [`images[${index}]`, one]));
+        if (requiresPicture && files.length === 0 && fields.images === undefined) throw noPicture();
+        const uploaded = files.map(({ url }) => url);
+        const pictures = await findPictures(uploaded, references, caller, services);
         const order = {
           ...parameters,
           model: fields.model,
           prompt: fields.prompt,
-          ...(images.length > 0 && { images }),
           ...(fields.size !== undefined && fields.size !== 'auto' && { size: fields.size }),
           ...(fields.background !== undefined && { background: fields.background }),
           ...(fields.user !== undefined && { user: fields.user }),
         };
-        const parse = () => services.tasks.parseImageRequest(order);
+        const parse = () => {
+          const images = pictures.links();
+          return services.tasks.parseImageRequest({ ...order, ...(images.length > 0 && { images }) });
+        };
         const taskRequest = { caller, context, body: identity, parse };
-        const tasks = await tasksOfRequest(
-          taskRequest,
-          Number(fields.n ?? 1),
-          services,
-          services.tasks.checkImageLinks,
+        const count = Number(fields.n ?? 1);
+        const tasks = await namedAsSent(
+          { ...(files.length > 0 && { images: 'image' }), ...pictures.names },
+          tasksOfRequest(taskRequest, count, services, services.tasks.checkImageLinks),
         );
         const succeeded = await waitForSucceeded(tasks, { untilMs, socket }, services.tasks);
-        const pictures = succeeded.flatMap(({ output }) => output ?? []);
+        const results = succeeded.flatMap(({ output }) => output ?? []);
         const created = Math.floor(Math.min(...tasks.map(({ createdAt }) => createdAt.getTime())) / 1_000);
         const event = String(fields.stream) === 'true' ? completedEvent : null;
-        const answer = { created, pictures, format: fields.response_format, event };
+        const answer = { created, pictures: results, format: fields.response_format, event };
         await sendPictures(context, answer, caller.account.id, services);
       }),
   });
@@ -133,6 +143,10 @@ function imageEndpoint({
 
 function noMask(): Error {
   return badRequest('"mask" is not supported by this model: describe in the prompt what to change');
+}
+
+function noPicture(): Error {
+  return badRequest('"image" is required: upload it in a form, or name pictures as "images" in JSON');
 }
 
 export const openAiImageEndpoints = endpoints('OpenAI media', {
@@ -146,7 +160,11 @@ export const openAiImageEndpoints = endpoints('OpenAI media', {
     request: 'POST /v1/images/edits',
     summary: 'Edit pictures and wait for the result',
     completedEvent: 'image_edit.completed',
-    reader: mediaBody<ImageFields>('OpenAiImageEdit', FIELDS, { unused: UNUSED, fileFields: ['image', 'mask'] }),
+    reader: mediaBody<ImageFields>(
+      'OpenAiImageEdit',
+      { ...FIELDS, images: SOURCES },
+      { unused: UNUSED, fileFields: ['image', 'mask'] },
+    ),
     requiresPicture: true,
   }),
 });

@@ -22,6 +22,7 @@ import { COMMON_FIELDS, type CommonFields } from '../../../services/input/media-
 import { cancelOwnTask } from '../../../services/tasks/cancel-task.ts';
 import type { ApiServices } from '../../services.ts';
 import { mediaBody, reportUnused } from './body.ts';
+import { findPictures, namedAsSent, PICTURE_REFERENCE, type PictureReference } from './picture-references.ts';
 import { taskOfRequest } from '../tasks/task-of-request.ts';
 
 const STATUSES: Readonly<Record<TaskStatus, string>> = {
@@ -64,7 +65,7 @@ interface VideoFields extends CommonFields {
   readonly prompt: string;
   readonly seconds?: string | number;
   readonly size?: string;
-  readonly input_reference?: { readonly image_url: string };
+  readonly input_reference?: PictureReference;
 }
 
 const SECONDS_REFUSAL = '{{#label}} must be a whole number';
@@ -78,9 +79,7 @@ const reader = mediaBody<VideoFields>(
       .messages({ 'alternatives.types': SECONDS_REFUSAL, 'string.pattern.base': SECONDS_REFUSAL })
       .description('The length in whole seconds'),
     size: Joi.string().description('`WIDTHxHEIGHT`, for a resolution and an aspect ratio of the model'),
-    input_reference: Joi.object({ image_url: Joi.string().required() }).description(
-      'The link to the first picture. A form may contain the picture itself',
-    ),
+    input_reference: PICTURE_REFERENCE.description('The first picture. A form may contain the picture itself'),
     ...COMMON_FIELDS,
   },
   { fileFields: ['input_reference'] },
@@ -104,21 +103,29 @@ export const openAiVideoEndpoints = endpoints('OpenAI media', {
       reader.receive(request, services, async ({ fields, parameters, files, unused, identity }) => {
         const { caller, context } = request;
         reportUnused(context, unused);
-        const images = [
-          ...files.map(({ url }) => url),
-          ...(fields.input_reference ? [fields.input_reference.image_url] : []),
-        ];
+        const { input_reference } = fields;
+        const uploaded = files.map(({ url }) => url);
+        const pictures = await findPictures(
+          uploaded,
+          { ...(input_reference && { input_reference }) },
+          caller,
+          services,
+        );
         const order = {
           ...parameters,
           model: fields.model,
           prompt: fields.prompt,
-          ...(images.length > 0 && { images }),
           ...(fields.seconds !== undefined && { duration: Number(fields.seconds) }),
           ...(fields.size !== undefined && frameOf(fields.model, fields.size, services)),
           ...(fields.user !== undefined && { user: fields.user }),
         };
-        const parse = () => services.tasks.parseVideoRequest(order);
-        return VIDEO.present(await taskOfRequest({ caller, context, body: identity, parse }, services));
+        const parse = () => {
+          const images = pictures.links();
+          return services.tasks.parseVideoRequest({ ...order, ...(images.length > 0 && { images }) });
+        };
+        const names = { duration: 'seconds', images: 'input_reference', ...pictures.names };
+        const created = taskOfRequest({ caller, context, body: identity, parse }, services);
+        return VIDEO.present(await namedAsSent(names, created));
       }),
   }),
   listVideos: endpoint({
