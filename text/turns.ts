@@ -111,17 +111,18 @@ export function withoutFinalSpace(turns: readonly Turn[]): readonly Turn[] {
 
 /**
  * Puts the results of each assistant turn's tool calls into one tool turn right after it, in the order of the calls and
- * with the tools' names, as far as there are results. A result that answers no call stays where it is. Clients that
- * number their calls anew in each turn reuse ids: each call takes the first result that is left. Turns are not merged:
+ * with the tools' names, as far as there are results. A result that answers no call stays where it is; one that repeats
+ * the result of an earlier call is left out. Clients that number their calls anew in each turn reuse ids: each call takes the first result that is left. Turns are not merged:
  * for formats whose roles alternate, call {@link mergeNeighbours} before and after.
  */
 export function pairToolResults(turns: readonly Turn[]): Turn[] {
   const waiting = resultsByCallId(turns);
   const placed = new Set<ToolResultPart>();
+  const answeredCallIds = new Set<string>();
   const paired: Turn[] = [];
   for (const turn of turns) {
     if (turn.role === 'tool') {
-      const orphans = turn.parts.filter((part) => !placed.has(part));
+      const orphans = turn.parts.filter((part) => !placed.has(part) && !answeredCallIds.has(part.callId));
       for (const part of orphans) placed.add(part);
       if (orphans.length > 0) paired.push({ role: 'tool', parts: orphans });
       continue;
@@ -132,7 +133,9 @@ export function pairToolResults(turns: readonly Turn[]): Turn[] {
     for (const call of turn.parts) {
       if (call.type !== 'tool-call') continue;
       const result = takeUnplaced(waiting.get(call.callId), placed);
-      if (result !== null) results.push({ ...result, name: result.name ?? call.name });
+      if (result === null) continue;
+      answeredCallIds.add(call.callId);
+      results.push({ ...result, name: result.name ?? call.name });
     }
     if (results.length > 0) paired.push({ role: 'tool', parts: results });
   }

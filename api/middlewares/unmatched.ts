@@ -5,7 +5,8 @@ import type { AppContext } from '../state.ts';
 import { allowOrigin } from './cross-origin.ts';
 
 const TEXT = 'Use POST /v1/chat/completions, /v1/responses or /v1/messages to generate text.';
-const HISTORY = 'Conversations are not stored: send the whole history with POST /v1/responses or /v1/chat/completions.';
+const HISTORY =
+  'Send the whole history with POST /v1/responses or /v1/chat/completions, or the latest response as previous_response_id.';
 const IMAGES = 'Use POST /v1/images/tasks, /v1/images/generations or /v1/images/edits to create images.';
 const VIDEOS = 'Use POST /v1/videos/tasks or /v1/videos to create videos, with or without pictures.';
 const MEDIA =

@@ -82,6 +82,13 @@ describe('turns', () => {
     expect(pairToolResults(turns)).to.deep.equal(turns);
   });
 
+  it('have each result once, if a client sends those of earlier calls again', () => {
+    const second: Turn = { role: 'assistant', parts: [call('b')] };
+    expect(
+      pairToolResults([...step('first'), second, { role: 'tool', parts: [output('a'), output('b')] }]),
+    ).to.deep.equal([...step('first'), second, { role: 'tool', parts: [{ ...output('b'), name: 'tool_b' }] }]);
+  });
+
   it('have an object as the arguments of a call, which wraps arguments that are none', () => {
     expect(argumentsOf(call('a', '{"x":1}'))).to.deep.equal({ x: 1 });
     expect(argumentsOf(call('a', ' '))).to.deep.equal({});
