@@ -114,6 +114,15 @@ export class ServiceError extends Error {
   }
 }
 
+/**
+ * For an error of a request that has, or may have, created something that costs money. `x-should-retry` stops the SDKs of
+ * OpenAI and Anthropic, which repeat every 5xx.
+ */
+export const UNREPEATABLE = {
+  retryable: false,
+  headers: { 'x-should-retry': 'false' },
+} as const satisfies ServiceErrorOptions;
+
 /** Messages are cut after this length, because they may quote what the client sent. */
 const MAX_MESSAGE_LENGTH = 2_000;
 

@@ -153,9 +153,10 @@ export async function run(
     model.kind === 'video' ? services.tasks.parseVideoRequest(order) : services.tasks.parseImageRequest(order);
   const checkLinks = model.kind === 'image' ? services.tasks.checkImageLinks : undefined;
   const taskRequest = { caller, context, body: order, parse, key: idempotency_key };
-  const task = await taskOfRequest(taskRequest, services, checkLinks);
-  const untilMs = performance.now() + wait_seconds * 1_000;
-  return TASK.present(await waitUntilFinal(task, { untilMs, socket: context.req.socket }, services.tasks));
+  const created = await taskOfRequest(taskRequest, services, checkLinks);
+  const wait = { untilMs: performance.now() + wait_seconds * 1_000, socket: context.req.socket };
+  const task = await waitUntilFinal(created, wait, services.tasks);
+  return task === null ? created.presented : TASK.present(task);
 }
 
 interface TextInputs {

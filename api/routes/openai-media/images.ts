@@ -133,7 +133,7 @@ function imageEndpoint({
         );
         const succeeded = await waitForSucceeded(tasks, { untilMs, socket }, services.tasks);
         const results = succeeded.flatMap(({ output }) => output ?? []);
-        const created = Math.floor(Math.min(...tasks.map(({ createdAt }) => createdAt.getTime())) / 1_000);
+        const created = Math.floor(Math.min(...succeeded.map(({ createdAt }) => createdAt.getTime())) / 1_000);
         const event = String(fields.stream) === 'true' ? completedEvent : null;
         const answer = { created, pictures: results, format: fields.response_format, event };
         await sendPictures(context, answer, caller.account.id, services);

@@ -70,7 +70,8 @@ async function chooseFields(
   for (const media of pictures) {
     const { url } = media;
     const key = format === 'url' ? null : storage.keyOf(url);
-    const bytes = key === null ? null : await storage.sizeOf(key);
+    // The picture is charged: an unavailable store must not cause a second one.
+    const bytes = key === null ? null : await storage.sizeOf(key).catch(() => null);
     const isInline = bytes !== null && bytes <= leftBytes;
     if (isInline) leftBytes -= bytes;
     shown.push({ ...(!(isInline && format === 'b64_json') && { url }), key: isInline ? key : null, media });
@@ -125,23 +126,24 @@ async function* writeEvents(
   }
 }
 
-/** An object with the fields, and the picture as a link, in base64 or both. */
+/** An object with the fields, and the picture as a link, in base64 or both. A link replaces base64 that cannot be read. */
 async function* writePicture(
   fields: JsonObject,
-  { url, key }: ShownPicture,
+  { url, key, media }: ShownPicture,
   storage: Pick<Storage, 'read'>,
 ): AsyncGenerator<string> {
-  const written = JSON.stringify({ ...fields, ...(url !== undefined && { url }) });
-  if (key === null) {
-    yield written;
+  const content = key === null ? null : await storage.read(key).catch(() => null);
+  if (content === null) {
+    yield JSON.stringify({ ...fields, url: media.url });
     return;
   }
-  const beginning = written.slice(0, -1);
-  yield `${beginning}${beginning === '{' ? '' : ','}"b64_json":"`;
+  const written = JSON.stringify({ ...fields, ...(url !== undefined && { url }) }).slice(0, -1);
+  let beginning = `${written}${written === '{' ? '' : ','}"b64_json":"`;
   // Nothing may come between opening and reading, or a client that leaves then would keep the file open.
-  const content = await storage.read(key);
-  if (content === null) throw new Error(`the picture ${key} was deleted before it was sent`);
-  yield* toBase64(content);
+  for await (const piece of toBase64(content)) {
+    yield `${beginning}${piece}`;
+    beginning = '';
+  }
   yield '"}';
 }
 

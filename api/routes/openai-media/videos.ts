@@ -10,6 +10,7 @@ import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { arrayOf, boolean, nullable, object, text } from '../../../domain/json-schema.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { deletionOf, nested, resource } from '../../../domain/resource/resource.ts';
+import { MEDIA_WAIT_MS } from '../../../domain/policy.ts';
 import { isFinal, type Task, type TaskFailure, type TaskStatus } from '../../../domain/task.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
 import { json } from '../../endpoint/answers.ts';
@@ -23,7 +24,7 @@ import { cancelOwnTask } from '../../../services/tasks/cancel-task.ts';
 import type { ApiServices } from '../../services.ts';
 import { mediaBody, reportUnused } from './body.ts';
 import { findPictures, namedAsSent, PICTURE_REFERENCE, type PictureReference } from './picture-references.ts';
-import { taskOfRequest } from '../tasks/task-of-request.ts';
+import { readCreated, taskOfRequest } from '../tasks/task-of-request.ts';
 
 const STATUSES: Readonly<Record<TaskStatus, string>> = {
   queued: 'queued',
@@ -124,8 +125,9 @@ export const openAiVideoEndpoints = endpoints('OpenAI media', {
           return services.tasks.parseVideoRequest({ ...order, ...(images.length > 0 && { images }) });
         };
         const names = { duration: 'seconds', images: 'input_reference', ...pictures.names };
-        const created = taskOfRequest({ caller, context, body: identity, parse }, services);
-        return VIDEO.present(await namedAsSent(names, created));
+        const created = await namedAsSent(names, taskOfRequest({ caller, context, body: identity, parse }, services));
+        const wait = { untilMs: context.state.receivedAtMs + MEDIA_WAIT_MS, socket: context.req.socket };
+        return VIDEO.present(await readCreated(created, wait, services.tasks));
       }),
   }),
   listVideos: endpoint({

@@ -1,13 +1,13 @@
 /** Creates tasks for requests of OpenAI's media endpoints and of capabilities, and waits until they are final. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isUnavailable } from '../../../db/connections.ts';
 import type { Caller } from '../../../db/queries/api-keys.ts';
 import { assertNotExhausted } from '../../../domain/api-key.ts';
-import { ServiceError, toServiceError } from '../../../domain/errors.ts';
-import { isObject } from '../../../domain/json.ts';
+import { ServiceError, toServiceError, UNREPEATABLE } from '../../../domain/errors.ts';
+import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { isFinal, type Task } from '../../../domain/task.ts';
 import type { CreateTaskRequest } from '../../../services/tasks/create-task.ts';
 import { createOnce } from '../../../services/tasks/idempotency.ts';
-import { readOwnTask } from '../../../services/tasks/waited-task.ts';
 import { type CheckLinks, acceptTask, type Series } from '../../../services/tasks/accept-task.ts';
 import type { TaskServices } from '../../../services/services.ts';
 import type { ApiServices } from '../../services.ts';
@@ -24,19 +24,25 @@ interface MediaTaskRequest {
   readonly parse: () => CreateTaskRequest;
 }
 
-/** Creates the task once for each `Idempotency-Key`. @returns the task, as created */
+/** A task that exists, even while the database cannot be read. */
+export interface CreatedTask extends Pick<Task, 'accountId' | 'id'> {
+  /** The task in the answer to its create call. */
+  readonly presented: JsonObject;
+}
+
+/** Creates the task once for each `Idempotency-Key`. */
 export async function taskOfRequest(
   request: MediaTaskRequest,
   services: ApiServices,
   checkLinks?: CheckLinks,
-): Promise<Task> {
+): Promise<CreatedTask> {
   return createOneOf(request, { index: 0, count: 1 }, services, checkLinks);
 }
 
 /**
  * Creates several equal tasks, each once per `Idempotency-Key`. Refuses the first if the account cannot pay for all.
  *
- * @returns the tasks, as created: fewer than `count` if some were refused after the first
+ * @returns the tasks: fewer than `count` if some were refused after the first
  * @throws ServiceError when no task was created; `idempotency_conflict` while an earlier request with the key creates
  *   them
  */
@@ -45,7 +51,7 @@ export async function tasksOfRequest(
   count: number,
   services: ApiServices,
   checkLinks?: CheckLinks,
-): Promise<readonly Task[]> {
+): Promise<readonly CreatedTask[]> {
   const first = await createOneOf(request, { index: 0, count }, services, checkLinks);
   const others = await Promise.allSettled(
     Array.from({ length: count - 1 }, (_, before) => createOneOf(request, { index: before + 1, count }, services)),
@@ -62,7 +68,7 @@ async function createOneOf(
   series: Series,
   services: ApiServices,
   checkLinks?: CheckLinks,
-): Promise<Task> {
+): Promise<CreatedTask> {
   const { requestId } = context.state;
   const created = await createOnce({ caller, context, body, key, index: series.index }, services, async (claim) => {
     assertNotExhausted(caller.key);
@@ -71,8 +77,8 @@ async function createOneOf(
     return placed;
   });
   const answer: unknown = JSON.parse(created.body);
-  const id = isObject(answer) && isObject(answer['data']) ? String(answer['data']['id']) : '';
-  return readOwnTask(services.database, { accountId: caller.account.id, id });
+  const presented = isObject(answer) && isObject(answer['data']) ? answer['data'] : {};
+  return { accountId: caller.account.id, id: String(presented['id']), presented };
 }
 
 const FIRST_PAUSE_MS = 200;
@@ -84,19 +90,47 @@ interface Wait {
   readonly socket: { readonly destroyed: boolean };
 }
 
-/** Waits until a task is final, the time is over, or the client disconnects. @returns the task at that time */
+/**
+ * Waits until a task is final, the time is over, or the client disconnects, also while the database is unavailable.
+ *
+ * @returns the task as it was read last; null if it was never read
+ */
 export async function waitUntilFinal(
-  task: Task,
+  task: Pick<Task, 'accountId' | 'id'>,
+  wait: Wait,
+  services: Pick<TaskServices, 'readWaitedTask'>,
+): Promise<Task | null> {
+  return pollUntil(({ status }) => isFinal(status), task, wait, services);
+}
+
+/** Reads a task, also after an outage of the database. @throws ServiceError that names the task once the time is over */
+export async function readCreated(
+  task: Pick<Task, 'accountId' | 'id'>,
+  wait: Wait,
+  services: Pick<TaskServices, 'readWaitedTask'>,
+): Promise<Task> {
+  const read = await pollUntil(() => true, task, wait, services);
+  if (read === null) throw notReady([task.id]);
+  return read;
+}
+
+async function pollUntil(
+  isDone: (task: Task) => boolean,
+  task: Pick<Task, 'accountId' | 'id'>,
   { untilMs, socket }: Wait,
   { readWaitedTask }: Pick<TaskServices, 'readWaitedTask'>,
-): Promise<Task> {
-  let current = task;
-  for (let pauseMs = FIRST_PAUSE_MS; !isFinal(current.status); pauseMs = Math.min(pauseMs * 1.5, MAX_PAUSE_MS)) {
+): Promise<Task | null> {
+  let current: Task | null = null;
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 1.5, MAX_PAUSE_MS)) {
+    try {
+      current = await readWaitedTask(task);
+    } catch (error) {
+      if (!isUnavailable(error)) throw unreadable(task.id, error);
+    }
+    if (current !== null && isDone(current)) return current;
     if (performance.now() + pauseMs > untilMs || socket.destroyed) return current;
     await sleep(pauseMs);
-    current = await readWaitedTask(task);
   }
-  return current;
 }
 
 /**
@@ -107,23 +141,32 @@ export async function waitUntilFinal(
  *   time
  */
 export async function waitForSucceeded(
-  tasks: readonly Task[],
+  tasks: readonly Pick<Task, 'accountId' | 'id'>[],
   wait: Wait,
   services: Pick<TaskServices, 'readWaitedTask'>,
 ): Promise<readonly Task[]> {
-  const ended = await Promise.all(tasks.map((task) => waitUntilFinal(task, wait, services)));
-  if (!ended.every(({ status }) => isFinal(status))) throw notReady(ended.map(({ id }) => id));
+  const read = await Promise.all(tasks.map((task) => waitUntilFinal(task, wait, services)));
+  const ended = read.flatMap((task) => (task !== null && isFinal(task.status) ? [task] : []));
+  if (ended.length < tasks.length) throw notReady(tasks.map(({ id }) => id));
   const succeeded = ended.filter(({ failure }) => failure === null);
   const [failure] = ended.flatMap((task) => task.failure ?? []);
   if (succeeded.length === 0 && failure !== undefined) throw new ServiceError(failure.code, failure.message);
   return succeeded;
 }
 
-/** SDKs must not send the request again: it would be charged twice. */
 function notReady(taskIds: readonly string[]): ServiceError {
   return new ServiceError(
     'processing_timeout',
-    `The request is not complete yet. Each picture is charged when it is ready. Poll ${taskIds.map((id) => `GET /v1/tasks/${id}`).join(', ')}.`,
-    { retryable: false, headers: { 'x-should-retry': 'false' } },
+    `The request is not complete yet. Each task is charged when it succeeds. Poll ${taskIds.map((id) => `GET /v1/tasks/${id}`).join(', ')}.`,
+    UNREPEATABLE,
+  );
+}
+
+function unreadable(taskId: string, cause: unknown): ServiceError {
+  if (cause instanceof ServiceError) return cause;
+  return new ServiceError(
+    'internal_error',
+    `Something went wrong on our side, after the task was created. Poll GET /v1/tasks/${taskId}; if it fails, quote the request id.`,
+    { ...UNREPEATABLE, cause },
   );
 }

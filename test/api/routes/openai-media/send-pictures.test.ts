@@ -33,6 +33,8 @@ describe('an answer with pictures in base64', () => {
   let storage: Storage;
   let server: RunningServer;
   let readBytes: number;
+  /** The method of the store that fails. */
+  let failing: 'sizeOf' | 'read' | null;
   const sockets: Socket[] = [];
 
   before(async () => {
@@ -41,7 +43,7 @@ describe('an answer with pictures in base64', () => {
     await storage.put('large.png', piecesOf(PICTURE), LIMITS);
     await storage.put('small.png', piecesOf(SMALL), LIMITS);
     const services = {
-      storage: { ...storage, read: countRead },
+      storage: { ...storage, read: countRead, sizeOf: sizeUnlessFailing },
       http: { queuePictures: createFairQueue({ atOnce: 6, perHolder: 4 }) },
     };
     const router = new Router<RequestState>();
@@ -62,6 +64,7 @@ describe('an answer with pictures in base64', () => {
   });
   beforeEach(() => {
     readBytes = 0;
+    failing = null;
   });
   afterEach(() => {
     for (const socket of sockets.splice(0)) socket.destroy();
@@ -71,7 +74,13 @@ describe('an answer with pictures in base64', () => {
     await rm(folder, { recursive: true });
   });
 
+  async function sizeUnlessFailing(key: string): ReturnType<Storage['sizeOf']> {
+    if (failing === 'sizeOf') throw new Error('the store is unavailable');
+    return storage.sizeOf(key);
+  }
+
   async function countRead(key: string): ReturnType<Storage['read']> {
+    if (failing === 'read') throw new Error('the store is unavailable');
     const content = await storage.read(key);
     return content && counted(content);
   }
@@ -110,6 +119,17 @@ describe('an answer with pictures in base64', () => {
     const { data } = await ask('/a/b64_json/large,large,small,large');
     expect(data.map((picture) => Object.keys(picture).join())).to.deep.equal(['b64_json', 'b64_json', 'url', 'url']);
     expect(Buffer.from(data[1]?.b64_json ?? '', 'base64').equals(PICTURE)).to.equal(true);
+  });
+
+  it('has links while the store cannot deliver pictures, which are charged', async () => {
+    // contract 4.14:15
+    const url = 'http://files.example/small.png';
+    for (const method of ['sizeOf', 'read'] as const) {
+      failing = method;
+      for (const format of ['both', 'b64_json']) {
+        expect(await ask(`/a/${format}/small`)).to.deep.equal({ created: 1, data: [{ url }] });
+      }
+    }
   });
 
   it('is read from the store only as fast as its client reads, for a few clients of an account at once', async () => {

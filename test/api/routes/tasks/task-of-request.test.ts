@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { waitForSucceeded, waitUntilFinal } from '../../../../api/routes/tasks/task-of-request.ts';
+import { ServiceError } from '../../../../domain/errors.ts';
+import type { Task } from '../../../../domain/task.ts';
+import { startTcpProxy, type TcpProxy } from '../../../../lab/stack/tcp-proxy.ts';
+import { useTestApp } from '../../../support/app.ts';
+import { eventually } from '../../../support/eventually.ts';
+import {
+  createFundedKey,
+  createTaskRow,
+  finishAsSucceeded,
+  reloadTask,
+  type TestCaller,
+} from '../../../support/factories.ts';
+import { rejectionOf } from '../../../support/rejection.ts';
+import { call } from '../../../support/stack.ts';
+
+const PICTURE = { model: 'imagea-2.5-sunburst', prompt: 'A lighthouse', response_format: 'url' };
+const RUN = { capability_id: 'vidone-3.0', inputs: { prompt: 'A lighthouse' } };
+
+describe('a call that waits for its task', () => {
+  let proxy: TcpProxy;
+  let caller: TestCaller;
+  const app = useTestApp({
+    routeDatabase: async (url) => {
+      proxy = await startTcpProxy(url);
+      return proxy.urlOf(url);
+    },
+  });
+  beforeEach(async () => {
+    caller = await app.createAccount({ fundedUsd: 10 });
+  });
+  after(async () => {
+    await proxy.close();
+  });
+
+  const socket = { destroyed: false };
+  const unreachable = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+  const tasks = (): Promise<string[]> => app.database('tasks').where({ account_id: caller.accountId }).pluck('id');
+  const createOne = async () => createTaskRow(app.database, await createFundedKey(app.database));
+
+  /** Makes the database unavailable to the call once its task exists, until `meanwhile` is done. */
+  async function callThroughOutage(path: string, body: object, meanwhile: (id: string) => Promise<unknown>) {
+    const answer = call<{ data: unknown }>(`${app.baseUrl}${path}`, { key: caller.apiKey, body });
+    const id = await eventually(async () => (await tasks())[0]);
+    proxy.refuseNew();
+    proxy.reset();
+    try {
+      await meanwhile(id);
+    } finally {
+      proxy.refuseNew(false);
+    }
+    return { id, ...(await answer) };
+  }
+
+  it('answers with the picture of its one task after an outage of the database', async () => {
+    // contract 4.14:14
+    const { status, body } = await callThroughOutage('/v1/images/generations', PICTURE, (id) =>
+      finishAsSucceeded(app.database, { id }),
+    );
+    expect(status).to.equal(200);
+    expect(body.data).to.have.length(1);
+    expect(await tasks()).to.have.length(1);
+  });
+
+  it('answers with the task as created if it cannot read it in time', async () => {
+    // contract 4.15:7
+    const waiting = { ...RUN, wait_seconds: 1 };
+    const { id, status, body } = await callThroughOutage('/v1/capabilities/run', waiting, () => sleep(1_500));
+    expect(status).to.equal(200);
+    expect(body.data).to.include({ id, status: 'queued' });
+  });
+
+  for (const { fails, error, code } of [
+    { fails: 'is unavailable', error: unreachable, code: 'processing_timeout' },
+    { fails: 'returns nonsense', error: new TypeError('no such column'), code: 'internal_error' },
+  ]) {
+    it(`names the task and forbids a repetition if the database ${fails} until the end`, async () => {
+      // contract 4.14:14
+      const task = await createOne();
+      const reads = { readWaitedTask: async () => Promise.reject(error) };
+      const wait = { untilMs: performance.now() + 300, socket };
+      const refusal = await rejectionOf(waitForSucceeded([task], wait, reads));
+      expect(refusal).to.be.instanceOf(ServiceError).and.include({ code, retryable: false });
+      expect(refusal).to.have.deep.property('headers', { 'x-should-retry': 'false' });
+      expect(refusal.message).to.include(`GET /v1/tasks/${task.id}`);
+    });
+  }
+
+  it('reads a task again after failures, and not after its end', async () => {
+    const task = await createOne();
+    await finishAsSucceeded(app.database, task);
+    const final = await reloadTask(app.database, task);
+    const failures = [unreachable, unreachable];
+    let reads = 0;
+    const readWaitedTask = async (): Promise<Task> => {
+      reads += 1;
+      const failure = failures.pop();
+      if (failure !== undefined) throw failure;
+      return final;
+    };
+    const wait = { untilMs: performance.now() + 60_000, socket };
+    expect(await waitUntilFinal(task, wait, { readWaitedTask })).to.equal(final);
+    expect(reads).to.equal(3);
+  });
+});
