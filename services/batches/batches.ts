@@ -1,4 +1,5 @@
 /** Creates, finds and cancels batches: contract 4.17. The workflow `batch` runs them. */
+import { isConnectionLost } from '../../db/connections.ts';
 import type { Database } from '../../db/database.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import { cancelBatch, findBatch, insertBatch } from '../../db/queries/batches.ts';
@@ -8,6 +9,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import { notFoundError } from '../../domain/not-found.ts';
 import { BATCHES } from '../../domain/policy.ts';
+import { unconfirmedError } from '../tasks/idempotency.ts';
 import { batchFileExpiry } from './stored-file.ts';
 
 export interface BatchOrder {
@@ -21,14 +23,18 @@ export interface Batches {
   /**
    * Creates a batch. The relay starts its workflow, which checks the lines of the file.
    *
-   * @param within makes other changes of the transaction that creates the batch
+   * @param once.within makes other changes of the transaction that creates the batch
+   * @param once.isRepeatable whether a repeated call returns the batch; by default, it creates another one
    * @throws ServiceError `not_found` for a file that the account does not have, 429 above the limit of batches
    */
   create(
     caller: Caller,
     requestId: string,
     order: BatchOrder,
-    within?: (transaction: Database, created: Batch) => Promise<void>,
+    once?: {
+      readonly isRepeatable: boolean;
+      readonly within: (transaction: Database, created: Batch) => Promise<void>;
+    },
   ): Promise<Batch>;
   /** @throws ServiceError `not_found` */
   find(caller: Caller, id: string): Promise<Batch>;
@@ -49,7 +55,7 @@ export function createBatches(database: Database): Batches {
   }
   return {
     find,
-    create: async (caller, requestId, { inputFileId, endpoint, metadata }, within) => {
+    create: async (caller, requestId, { inputFileId, endpoint, metadata }, once) => {
       const { account, key } = caller;
       const id = newId('batch');
       const createdAt = new Date(createdAtMsOf('batch', id));
@@ -72,8 +78,11 @@ export function createBatches(database: Database): Batches {
           total: input.lines ?? 0,
           createdAt,
         },
-        within,
-      );
+        once?.within,
+      ).catch((error: unknown) => {
+        if (!(error instanceof Error) || !isConnectionLost(error)) throw error;
+        throw unconfirmedError(`batch ${id}`, once?.isRepeatable ?? false, error);
+      });
       if (batch !== null) return batch;
       throw new ServiceError(
         'user_concurrency_exceeded',

@@ -1,9 +1,10 @@
 /** Batches of messages in the form of Anthropic's API: contract 4.17. */
+import { isUnavailable } from '../../db/connections.ts';
 import type { Database } from '../../db/database.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import { deleteBatch } from '../../db/queries/batches.ts';
 import { type Batch, isFinalBatch } from '../../domain/batch.ts';
-import { badRequest } from '../../domain/errors.ts';
+import { badRequest, ServiceError } from '../../domain/errors.ts';
 import { notFoundError } from '../../domain/not-found.ts';
 import type { Uploads } from '../tasks/uploads.ts';
 import type { Batches } from './batches.ts';
@@ -40,7 +41,10 @@ export async function createMessageBatch(
   try {
     return await batches.create(caller, requestId, { inputFileId, endpoint: MESSAGES_ENDPOINT, metadata: null });
   } catch (error) {
-    await uploads.remove(caller.account.id, [inputFileId]).catch(() => {});
+    // A batch that may exist needs its input.
+    if (!(error instanceof ServiceError && isUnavailable(error.cause))) {
+      await uploads.remove(caller.account.id, [inputFileId]).catch(() => {});
+    }
     throw error;
   }
 }

@@ -20,7 +20,7 @@ import { budgetError, topUpRequiredError } from '../../domain/text-refusal.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { ValidatedMediaRequest } from './media-request.ts';
-import { claimLostError, type CreatedResponse, type IdempotencyClaim } from './idempotency.ts';
+import { claimLostError, type CreatedResponse, type IdempotencyClaim, unconfirmedError } from './idempotency.ts';
 import { OWN_START_MS, type TaskStarter } from './task-starter.ts';
 import { uploadsIn } from './uploads.ts';
 
@@ -51,7 +51,6 @@ export type CreateTask = (
 ) => Promise<CreatedResponse & { readonly taskId: string }>;
 
 const MAX_TASKS_PER_TRANSACTION = 50;
-const UNCONFIRMED_RETRY_SECONDS = 10;
 
 /**
  * Creates the function that creates tasks. Calls that arrive while a transaction is running share the next one.
@@ -102,7 +101,9 @@ export function createTaskCreator({
     const create = (): Promise<CreateOutcome> => batcher.add({ ...task, nextStartAt, uploadIds, idempotency });
     const outcome = await withAllowances(database, caller.account.id, create).catch((error: unknown) => {
       starter.releaseSlot(task.id);
-      throw error instanceof OutcomeUnknownError ? mayExist(task.id, error) : error;
+      if (!(error instanceof OutcomeUnknownError)) throw error;
+      // If the task exists, the relay starts it. A line of a batch has one task, however often it is created.
+      throw unconfirmedError(`task ${task.id}`, claim !== null || request.batchLine !== undefined, error);
     });
     if (outcome === 'created' && startsHere) starter.startSoon(task);
     else if (outcome === 'created') starter.deferToRelay();
@@ -112,16 +113,6 @@ export function createTaskCreator({
     }
     return { status: 201, body, taskId: task.id };
   };
-}
-
-/** If the task exists, the relay starts it. */
-function mayExist(taskId: string, cause: Error): ServiceError {
-  return new ServiceError(
-    'processing_unavailable',
-    `The database did not confirm task ${taskId}, but it may have been created. ` +
-      'Look it up before sending the request again, or send an Idempotency-Key with each request.',
-    { retryAfterSeconds: UNCONFIRMED_RETRY_SECONDS, cause },
-  );
 }
 
 /** Runs the transaction's checks in advance, before any outside service learns of the request. @throws ServiceError */

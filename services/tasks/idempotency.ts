@@ -5,7 +5,7 @@ import type { Database } from '../../db/database.ts';
 import { claimIdempotencyKey, completeIdempotencyKey, releaseIdempotencyKey } from '../../db/queries/idempotency.ts';
 import { findAccountTask } from '../../db/queries/tasks.ts';
 import type { Encryption } from '../../db/encryption.ts';
-import { badRequest, ServiceError } from '../../domain/errors.ts';
+import { badRequest, ServiceError, UNREPEATABLE } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { notFoundError } from '../../domain/not-found.ts';
 import { IDEMPOTENCY } from '../../domain/policy.ts';
@@ -141,6 +141,28 @@ export async function generateOnce(
 /** The error for a claim whose lease expired, so that another request took it over. */
 export function claimLostError(): ServiceError {
   return new ServiceError('idempotency_conflict', 'Another request with this Idempotency-Key has taken over.');
+}
+
+const UNCONFIRMED_RETRY_SECONDS = 10;
+
+/**
+ * The error for a create call whose commit and its repetition are both lost.
+ *
+ * @param created what may exist, such as `task task_…`
+ * @param isRepeatable whether a repetition returns what exists, as under an `Idempotency-Key`
+ */
+export function unconfirmedError(created: string, isRepeatable: boolean, cause: Error): ServiceError {
+  const unconfirmed = `The database did not confirm ${created}, but it may have been created.`;
+  return isRepeatable
+    ? new ServiceError('processing_unavailable', `${unconfirmed} Send the request again with its Idempotency-Key.`, {
+        retryAfterSeconds: UNCONFIRMED_RETRY_SECONDS,
+        cause,
+      })
+    : new ServiceError(
+        'processing_unavailable',
+        `${unconfirmed} Look it up before sending the request again, or send an Idempotency-Key with each request.`,
+        { ...UNREPEATABLE, cause },
+      );
 }
 
 function idempotencyKeyOf(context: CreateCall): string | null {

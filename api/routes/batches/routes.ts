@@ -106,12 +106,15 @@ async function create(
   { batches }: ApiServices,
 ): Promise<CreatedResponse> {
   const order = { inputFileId: body.input_file_id, endpoint: body.endpoint, metadata: body.metadata ?? null };
-  const batch = await batches.create(caller, context.state.requestId, order, async (transaction, created) => {
-    if (claim === null) return;
-    const { key, claimToken } = claim;
-    const encryptedBody = claim.encrypt(write(created));
-    const completion = { accountId: caller.account.id, key, claimToken, status: 201, encryptedBody };
-    if (!(await completeIdempotencyKey(transaction, completion))) throw claimLostError();
+  const batch = await batches.create(caller, context.state.requestId, order, {
+    isRepeatable: claim !== null,
+    within: async (transaction, created) => {
+      if (claim === null) return;
+      const { key, claimToken } = claim;
+      const encryptedBody = claim.encrypt(write(created));
+      const completion = { accountId: caller.account.id, key, claimToken, status: 201, encryptedBody };
+      if (!(await completeIdempotencyKey(transaction, completion))) throw claimLostError();
+    },
   });
   return { status: 201, body: write(batch) };
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import pino from 'pino';
 import type { PricedTaskRequest } from '../../../services/tasks/create-task.ts';
+import type { IdempotencyClaim } from '../../../services/tasks/idempotency.ts';
 import { createAffordabilityCheck, createTaskCreator } from '../../../services/tasks/create-task.ts';
 import { CATALOGUE } from '../../support/catalogue.ts';
 import { SERVING_LIMITS } from '../../../db/connections.ts';
@@ -9,6 +10,7 @@ import { createDatabase, type Database } from '../../../db/database.ts';
 import { Allowances } from '../../../db/text-money/allowances.ts';
 import { createTextLedger } from '../../../db/text-money/ledger.ts';
 import { ServiceError } from '../../../domain/errors.ts';
+import { newId } from '../../../domain/ids.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { createMetrics } from '../../../telemetry/metrics.ts';
 import { useTestDatabase } from '../../support/database.ts';
@@ -32,7 +34,10 @@ describe('a create call whose commit is not acknowledged', () => {
   });
 
   /** A task creator whose one connection accepts statements and returns no answers. */
-  async function createUnheard() {
+  async function createUnheard({
+    claim = null,
+    batchLine,
+  }: { claim?: IdempotencyClaim | null } & Pick<PricedTaskRequest, 'batchLine'> = {}) {
     const createTask = createTaskCreator({
       storage: { keyOf: () => null },
       database,
@@ -51,6 +56,7 @@ describe('a create call whose commit is not acknowledged', () => {
       priceList: null,
       endUser: null,
       render: { kind: 'video', prompt: 'A test', durationSeconds: 5 },
+      ...(batchLine && { batchLine }),
     };
     await database.raw('SELECT 1');
     proxy.swallowAnswers();
@@ -65,7 +71,7 @@ describe('a create call whose commit is not acknowledged', () => {
         responseMinutes: null,
       },
     };
-    const created = createTask(caller, request, 'req_x', null);
+    const created = createTask(caller, request, 'req_x', claim);
     const tasks = () => testDatabase.database('tasks').where({ account_id: key.accountId }).pluck('id');
     return { created, tasks };
   }
@@ -88,6 +94,22 @@ describe('a create call whose commit is not acknowledged', () => {
     expect(error).to.include({ status: 503, code: 'processing_unavailable' });
     expect(error.message).to.include(taskId).and.to.include('may have been created');
   });
+
+  const claim: IdempotencyClaim = { key: 'once', claimToken: randomUUID(), encrypt: (body) => Buffer.from(body) };
+  for (const { how, once, isRepeatable } of [
+    { how: 'without an Idempotency-Key', once: {}, isRepeatable: false },
+    { how: 'under an Idempotency-Key', once: { claim }, isRepeatable: true },
+    { how: 'for a line of a batch', once: { batchLine: { batchId: newId('batch'), number: 1 } }, isRepeatable: true },
+  ]) {
+    it(`is ${isRepeatable ? '' : 'not '}retryable ${how}`, async () => {
+      // contract 4.1:17
+      const { created } = await createUnheard(once);
+      proxy.refuseNew();
+      const error = await rejectionOf(created);
+      expect(error).to.have.property('retryable', isRepeatable);
+      expect(error).to.have.deep.property('headers', isRepeatable ? {} : { 'x-should-retry': 'false' });
+    });
+  }
 });
 
 describe('a create call that the balance does not cover', () => {

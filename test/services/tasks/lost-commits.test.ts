@@ -5,6 +5,7 @@ import { PATIENCE_MS } from '../../support/eventually.ts';
 import { whenOneWaitsForLock } from '../../support/database.ts';
 import { useTestApp } from '../../support/app.ts';
 import type { TestCaller } from '../../support/factories.ts';
+import { storeBatchInput } from '../../support/batches.ts';
 import { call } from '../../support/stack.ts';
 
 const VIDEO = { model: 'vidone-3.0', prompt: 'A test' };
@@ -67,4 +68,43 @@ describe('a create call under an Idempotency-Key whose commit is not acknowledge
     expect(again.headers.get('idempotent-replayed')).to.equal('true');
     expect(await tasks()).to.deep.equal([again.body.data.id]);
   });
+});
+
+describe('a create call of a batch whose connection to the database is lost', () => {
+  let proxy: TcpProxy;
+  const app = useTestApp({
+    routeDatabase: async (url) => {
+      proxy = await startTcpProxy(url);
+      return proxy.urlOf(url);
+    },
+  });
+  after(async () => {
+    await proxy.close();
+  });
+
+  for (const { keyed, headers, isRepeatable } of [
+    { keyed: 'without a key', headers: {}, isRepeatable: false },
+    { keyed: 'with a key', headers: KEY, isRepeatable: true },
+  ]) {
+    it(`names the batch, and may ${isRepeatable ? '' : 'not '}be repeated, ${keyed}`, async () => {
+      // contract 4.1:17
+      const { accountId, apiKey } = await app.createAccount({ fundedUsd: 10 });
+      const input_file_id = await storeBatchInput(app, accountId, [{}]);
+      const body = { input_file_id, endpoint: '/v1/chat/completions', completion_window: '24h' };
+      const answer = await app.database.transaction(async (transaction) => {
+        await transaction('accounts').where({ id: accountId }).forNoKeyUpdate();
+        const created = call<{ error: { message: string } }>(`${app.baseUrl}/v1/batches`, {
+          key: apiKey,
+          body,
+          headers,
+        });
+        await whenOneWaitsForLock(app.database);
+        proxy.reset();
+        return created;
+      });
+      expect(answer.status).to.equal(503);
+      expect(answer.body.error.message).to.match(/batch_[0-9a-z]+, but it may have been created/);
+      expect(answer.headers.get('x-should-retry')).to.equal(isRepeatable ? null : 'false');
+    });
+  }
 });
