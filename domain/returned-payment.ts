@@ -9,27 +9,53 @@ interface Dispute {
   readonly hasSuspended: boolean;
 }
 
-/** A payment with its refunds and disputes. */
-export interface ReturnedPayment {
-  /** All refunds together. */
+/** A refund that did not reach the payer. */
+interface FailedRefund {
+  readonly amount: PicoUsd;
+  /** In Unix seconds. */
+  readonly failedAt: number;
+}
+
+/** All refunds together that had not failed at a moment. */
+interface Refunded {
   readonly refunded: PicoUsd;
+  /** In Unix seconds. */
+  readonly refundedAt: number;
+}
+
+/** A payment with its refunds and disputes. */
+export interface ReturnedPayment extends Refunded {
+  readonly failedRefunds: ReadonlyMap<string, FailedRefund>;
   readonly disputes: ReadonlyMap<string, Dispute>;
   /** The amount already taken from the account. */
   readonly taken: PicoUsd;
 }
 
-/** A payment provider's event: the total refunded so far, or the state of a dispute. */
+/** A payment provider's event: the total of the refunds at its time, a failed refund, or the state of a dispute. */
 export type PaymentReturn =
-  | { readonly refunded: PicoUsd }
+  | Refunded
+  | { readonly failedRefund: FailedRefund & { readonly id: string } }
   | { readonly dispute: Omit<Dispute, 'hasSuspended'> & { readonly id: string } };
 
-/** Returns the payment after an event. Events may arrive late: refunds only grow, and a won dispute stays won. */
+/**
+ * Returns the payment after an event. Events may arrive late and repeatedly: the latest total counts, the highest of the
+ * same second; a refund failed when this was first reported; and a won dispute stays won.
+ */
 export function applyReturn(payment: ReturnedPayment, change: PaymentReturn): ReturnedPayment {
-  if ('refunded' in change) return { ...payment, refunded: larger(change.refunded, payment.refunded) };
+  if ('refunded' in change) return isAfter(change, payment) ? { ...payment, ...change } : payment;
+  if ('failedRefund' in change) {
+    const { id, amount, failedAt } = change.failedRefund;
+    const first = Math.min(failedAt, payment.failedRefunds.get(id)?.failedAt ?? failedAt);
+    return { ...payment, failedRefunds: new Map(payment.failedRefunds).set(id, { amount, failedAt: first }) };
+  }
   const { id, amount, isWon } = change.dispute;
   const known = payment.disputes.get(id);
   const dispute = { amount, isWon: isWon || (known?.isWon ?? false), hasSuspended: known?.hasSuspended ?? false };
   return { ...payment, disputes: new Map(payment.disputes).set(id, dispute) };
+}
+
+function isAfter(one: Refunded, other: Refunded): boolean {
+  return one.refundedAt === other.refundedAt ? one.refunded > other.refunded : one.refundedAt > other.refundedAt;
 }
 
 /** Whether a dispute must suspend the account: it is not won, and has not suspended the account before. */
@@ -45,8 +71,17 @@ export function withSuspension(payment: ReturnedPayment): ReturnedPayment {
   return { ...payment, disputes: new Map(suspended) };
 }
 
-/** The part of the credited amount that the account owes. */
-export function amountDue({ refunded, disputes }: ReturnedPayment, credited: PicoUsd): PicoUsd {
-  const lost = [...disputes.values()].reduce((sum, { amount, isWon }) => sum + (isWon ? 0n : amount), 0n);
-  return smaller(refunded + lost, credited);
+/** The part of the credited amount that the account owes. SQL has the same rule in `returned_amount`. */
+export function amountDue(payment: ReturnedPayment, credited: PicoUsd): PicoUsd {
+  const lost = [...payment.disputes.values()].reduce((sum, { amount, isWon }) => sum + (isWon ? 0n : amount), 0n);
+  return smaller(refundedNow(payment) + lost, credited);
+}
+
+/** The latest total lacks refunds that failed before it, and has refunds that failed since then. */
+function refundedNow({ refunded, refundedAt, failedRefunds }: ReturnedPayment): PicoUsd {
+  const failedSince = [...failedRefunds.values()].filter(({ failedAt }) => failedAt >= refundedAt);
+  return larger(
+    failedSince.reduce((rest, { amount }) => rest - amount, refunded),
+    0n,
+  );
 }

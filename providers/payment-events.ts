@@ -54,6 +54,7 @@ type PaymentIntent = Pick<Stripe.PaymentIntent, 'id' | 'amount_received' | 'curr
 type CheckoutSession = OfPayment &
   Pick<Stripe.Checkout.Session, 'payment_status' | 'amount_total' | 'currency' | 'metadata' | 'client_reference_id'>;
 type Charge = Pick<Stripe.Charge, 'amount_refunded' | 'currency'> & OfPayment;
+type Refund = Pick<Stripe.Refund, 'id' | 'amount' | 'currency' | 'status'> & OfPayment;
 type Dispute = Pick<Stripe.Dispute, 'id' | 'amount' | 'currency' | 'status'> & OfPayment;
 
 /** Events do not expand the payment. Null if the object is not about a single payment: for example, of a subscription. */
@@ -79,8 +80,9 @@ const currency = Joi.string().required();
 const paymentId = Joi.string().max(200);
 const payment_intent = paymentId.allow(null).default(null);
 
-const eventSchema = Joi.object<Pick<Stripe.Event, 'type' | 'data'>>({
+const eventSchema = Joi.object<Pick<Stripe.Event, 'type' | 'created' | 'data'>>({
   type: Joi.string().required(),
+  created: Joi.number().integer().min(0).default(0),
   data: Joi.object({ object: Joi.object().required() }).unknown().required(),
 }).unknown();
 
@@ -101,6 +103,14 @@ const checkoutSessionSchema = Joi.object<CheckoutSession>({
 }).unknown();
 
 const chargeSchema = Joi.object<Charge>({ payment_intent, amount_refunded: cents, currency }).unknown();
+
+const refundSchema = Joi.object<Refund>({
+  id: paymentId.required(),
+  payment_intent,
+  amount: cents,
+  currency,
+  status: Joi.string().allow(null).default(null),
+}).unknown();
 
 const disputeSchema = Joi.object<Dispute>({
   id: paymentId.required(),
@@ -134,9 +144,9 @@ export async function readPaymentEvent(
   secret: string,
   nowMs: number,
 ): Promise<PaymentEvent> {
-  const { type, data } = check(eventSchema, await verifiedEvent());
+  const { type, created, data } = check(eventSchema, await verifiedEvent());
   const read = Object.hasOwn(READERS, type) ? READERS[type] : undefined;
-  return read ? read(data.object) : { ignored: `Events of the type ${type} credit nothing.` };
+  return read ? read(data.object, created) : { ignored: `Events of the type ${type} credit nothing.` };
 
   async function verifiedEvent(): Promise<Stripe.Event> {
     // Most processes take no payments, and the package takes 20 MB.
@@ -151,13 +161,17 @@ export async function readPaymentEvent(
   }
 }
 
-/** Reads each kind of event. */
-const READERS: Readonly<Record<string, (object: unknown) => PaymentEvent>> = {
+/** Reads each kind of event. @param created when the event happened, in Unix seconds */
+const READERS: Readonly<Record<string, (object: unknown, created: number) => PaymentEvent>> = {
   'payment_intent.succeeded': (object) => toPayment(readPaymentIntent(object)),
   'checkout.session.completed': (object) => readSubscribed(object) ?? toPayment(readCheckoutSession(object)),
   // For payments that take days; the earlier `completed` reported the session as unpaid.
   'checkout.session.async_payment_succeeded': (object) => toPayment(readCheckoutSession(object)),
-  'charge.refunded': (object) => toReturn(readRefundedCharge(object)),
+  'charge.refunded': (object, created) => toReturn(readRefundedCharge(object, created)),
+  // The same failure may have all three events, or any of them.
+  'charge.refund.updated': (object, created) => toReturn(readRefund(object, created)),
+  'refund.updated': (object, created) => toReturn(readRefund(object, created)),
+  'refund.failed': (object, created) => toReturn(readRefund(object, created)),
   'charge.dispute.created': (object) => toReturn(readDispute(object)),
   'charge.dispute.updated': (object) => toReturn(readDispute(object)),
   'charge.dispute.funds_withdrawn': (object) => toReturn(readDispute(object)),
@@ -199,9 +213,16 @@ function isUsd(currency: string): boolean {
   return currency.toLowerCase() === 'usd';
 }
 
-function readRefundedCharge(object: unknown): ReturnedDocument {
+function readRefundedCharge(object: unknown, refundedAt: number): ReturnedDocument {
   const { payment_intent: id, amount_refunded: refunded, currency } = check(chargeSchema, object);
-  return { id, currency, change: { refunded: BigInt(refunded) * PICO_PER_CENT } };
+  return { id, currency, change: { refunded: BigInt(refunded) * PICO_PER_CENT, refundedAt } };
+}
+
+/** `charge.refunded` announces a refund at its creation. Its failure, days later, returns the money to the operator. */
+function readRefund(object: unknown, failedAt: number): ReturnedDocument {
+  const { id: refundId, payment_intent: id, amount, currency, status } = check(refundSchema, object);
+  const failedRefund = { id: refundId, amount: BigInt(amount) * PICO_PER_CENT, failedAt };
+  return { id, currency, change: status === 'failed' || status === 'canceled' ? { failedRefund } : null };
 }
 
 /** A bank's inquiry, whose status starts with `warning`, takes no money yet. */

@@ -6,9 +6,11 @@ CREATE OR REPLACE FUNCTION current_plan(owner_id text, moment timestamptz) RETUR
   ORDER BY period.invoiced_at DESC, period.invoice_id DESC LIMIT 1
 $$;
 
--- The amount that a payment gave back to its payer, by refunds and by disputes that were not won.
+-- The amount that a payment gave back to its payer, by refunds that did not fail and by disputes that were not won.
 CREATE OR REPLACE FUNCTION returned_amount(payment returned_payments) RETURNS numeric LANGUAGE sql IMMUTABLE AS $$
-  SELECT payment.refunded + coalesce(sum((dispute.value ->> 'amount')::numeric)
-    FILTER (WHERE NOT (dispute.value ->> 'is_won')::boolean), 0)
-  FROM jsonb_each(payment.disputes) AS dispute
+  SELECT greatest(payment.refunded - (
+      SELECT coalesce(sum((failed.value ->> 'amount')::numeric), 0) FROM jsonb_each(payment.failed_refunds) AS failed
+      WHERE (failed.value ->> 'failed_at')::bigint >= payment.refunded_at), 0)
+    + (SELECT coalesce(sum((dispute.value ->> 'amount')::numeric), 0) FROM jsonb_each(payment.disputes) AS dispute
+      WHERE NOT (dispute.value ->> 'is_won')::boolean)
 $$;

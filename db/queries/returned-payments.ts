@@ -18,6 +18,8 @@ import { referenceOfInvoice } from './plans.ts';
 interface ReturnedPaymentRow {
   readonly reference: string;
   readonly refunded: string;
+  readonly refunded_at: string;
+  readonly failed_refunds: Readonly<Record<string, { readonly amount: string; readonly failed_at: number }>>;
   readonly disputes: Readonly<
     Record<string, { readonly amount: string; readonly is_won: boolean; readonly has_suspended: boolean }>
   >;
@@ -39,7 +41,7 @@ const RETURNS_LOCK = 5_410_302;
 export interface ReturnEffect {
   /** Null while the payment has not been credited. */
   readonly accountId: string | null;
-  /** The amount taken from the account; negative if a won dispute credited it. Zero if nothing moved. */
+  /** The amount taken from the account; negative if a won dispute or a failed refund credited it. Zero if nothing moved. */
   readonly taken: PicoUsd;
   /** The last transfer that moved the amount; null if nothing moved. */
   readonly transferId: string | null;
@@ -51,7 +53,8 @@ export interface ReturnEffect {
 
 /**
  * Records a return. The account gives the returned amount as far as it has funded credit, and owes the rest, which its
- * next funded credit pays: see `db/functions/collect-debts.sql`. Credits the amount of a won dispute.
+ * next funded credit pays: see `db/functions/collect-debts.sql`. Credits the amount of a won
+ * dispute or of a failed refund.
  * Events may come repeatedly and in any order.
  *
  * @param change null when a payment is credited, perhaps after its refund
@@ -87,7 +90,13 @@ export function returnPayment(
       const { accountId, promoReference } = payment;
       const moved =
         before.taken > due
-          ? await giveBack(transaction, accountId, reference, before.taken - due)
+          ? await giveBack(transaction, {
+              accountId,
+              reference,
+              amount: before.taken - due,
+              reason:
+                change && 'dispute' in change ? `${reference} was won in a dispute` : `a refund of ${reference} failed`,
+            })
           : await sumTaken(transaction, reference, before.taken);
       await issueCreditNotes(transaction, { accountId });
       return { accountId, ...moved, promoReference, requiresSuspension: suspends };
@@ -109,9 +118,15 @@ async function findCredited(transaction: Database, reference: string) {
 
 type Moved = Pick<ReturnEffect, 'taken' | 'transferId'>;
 
-/** Credits the amount of a dispute that the account won. */
-async function giveBack(transaction: Database, accountId: string, reference: string, amount: PicoUsd): Promise<Moved> {
-  const reason = `${reference} was won in a dispute`;
+interface GivenBack {
+  readonly accountId: string;
+  readonly reference: string;
+  readonly amount: PicoUsd;
+  readonly reason: string;
+}
+
+/** Credits an amount that was taken and did not stay with the payer. */
+async function giveBack(transaction: Database, { accountId, reference, amount, reason }: GivenBack): Promise<Moved> {
   const transferId = await adjust(transaction, { accountId, amount, author: 'payment provider', reason });
   const lines = [{ subject: 'returned_payment', model: null, quantity: 1, amount } as const];
   await issueDocument(transaction, { accountId, kind: 'receipt', source: transferId, reference, lines });
@@ -172,23 +187,39 @@ function findReturned(transaction: Database, reference: string): Promise<Returne
   return transaction<ReturnedPaymentRow>('returned_payments').where({ reference }).forUpdate().first();
 }
 
-function toReturned({ refunded, disputes, taken }: ReturnedPaymentRow): ReturnedPayment {
+function toReturned(row: ReturnedPaymentRow): ReturnedPayment {
   return {
-    refunded: BigInt(refunded),
+    refunded: BigInt(row.refunded),
+    refundedAt: Number(row.refunded_at),
+    failedRefunds: new Map(
+      Object.entries(row.failed_refunds).map(([id, { amount, failed_at: failedAt }]) => [
+        id,
+        { amount: BigInt(amount), failedAt },
+      ]),
+    ),
     disputes: new Map(
-      Object.entries(disputes).map(([id, { amount, is_won: isWon, has_suspended: hasSuspended }]) => [
+      Object.entries(row.disputes).map(([id, { amount, is_won: isWon, has_suspended: hasSuspended }]) => [
         id,
         { amount: BigInt(amount), isWon, hasSuspended },
       ]),
     ),
-    taken: BigInt(taken),
+    taken: BigInt(row.taken),
   };
 }
 
-function toColumns({ refunded, disputes }: ReturnedPayment) {
+function toColumns({ refunded, refundedAt, failedRefunds, disputes }: ReturnedPayment) {
+  const failed = [...failedRefunds].map(([id, { amount, failedAt }]) => [
+    id,
+    { amount: amount.toString(), failed_at: failedAt },
+  ]);
   const entries = [...disputes].map(([id, { amount, isWon, hasSuspended }]) => [
     id,
     { amount: amount.toString(), is_won: isWon, has_suspended: hasSuspended },
   ]);
-  return { refunded: refunded.toString(), disputes: JSON.stringify(Object.fromEntries(entries)) };
+  return {
+    refunded: refunded.toString(),
+    refunded_at: refundedAt,
+    failed_refunds: JSON.stringify(Object.fromEntries(failed)),
+    disputes: JSON.stringify(Object.fromEntries(entries)),
+  };
 }

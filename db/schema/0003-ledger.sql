@@ -127,11 +127,15 @@ CREATE TABLE contradicted_payments (
 
 -- Payments that went back to their payers, by refunds or disputes, perhaps before they were credited: what their
 -- accounts must give for it, and have given. Until a payment is credited, it has no account, and nothing is due. Nothing is
--- due of a plan's payment, which gave promo credit alone.
+-- due of a plan's payment, which gave promo credit alone. `refunded` is the total that the payment provider reported last, at
+-- `refunded_at` (Unix seconds), without the refunds that had failed before; `failed_refunds` has the amount of each failed refund
+-- and when it failed.
 CREATE TABLE returned_payments (
   reference text PRIMARY KEY CHECK (reference LIKE 'payment:%'),
   account_id text COLLATE "C" REFERENCES accounts,
   refunded pico_usd NOT NULL DEFAULT 0,
+  refunded_at bigint NOT NULL DEFAULT 0,
+  failed_refunds jsonb NOT NULL DEFAULT '{}',
   disputes jsonb NOT NULL DEFAULT '{}',
   due pico_usd NOT NULL DEFAULT 0,
   taken pico_usd NOT NULL DEFAULT 0,

@@ -90,7 +90,7 @@ export function creditPayment(
 
 /**
  * Applies a return of a payment: takes the returned funds and what is left of the promo credit that the payment gave, and
- * suspends the account of a new dispute. Money that a won dispute gave back brings no promo credit back.
+ * suspends the account of a new dispute. Money that a won dispute or a failed refund gave back brings no promo credit back.
  *
  * @param change null when the payment is credited, perhaps after its return
  * @returns null if nothing of the payment went back; `promoTransferId` took promo credit, or is null

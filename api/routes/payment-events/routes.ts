@@ -33,7 +33,8 @@ export const paymentEventEndpoints = endpoints('Service', {
     description:
       'Takes Stripe’s events and signatures. `payment_intent.succeeded` and `checkout.session.completed` in USD credit the ' +
       'account in `metadata.account_id`, once for each payment. `charge.refunded` and `charge.dispute.*` deduct the money that the ' +
-      'payer got back, and a new dispute suspends the account. `invoice.paid` and `customer.subscription.*` change the plan of an ' +
+      'payer got back, and a new dispute suspends the account. `refund.failed`, and `refund.updated` or `charge.refund.updated` of a ' +
+      'failed or canceled refund, return its amount. `invoice.paid` and `customer.subscription.*` change the plan of an ' +
       'account. Other events are ignored.',
     headers: [
       {
@@ -138,5 +139,6 @@ function idsOf(event: Exclude<PaymentEvent, { ignored: string }>): readonly stri
   if ('payment' in event) return [event.payment.id, event.payment.attemptId ?? ''];
   if ('changed' in event) return [event.changed.id];
   const { id, change } = event.returned;
+  if ('failedRefund' in change) return [id, change.failedRefund.id];
   return 'dispute' in change ? [id, change.dispute.id] : [id];
 }

@@ -82,8 +82,8 @@ describe('Genway', () => {
     const { id } = await createAccount(test.database);
     const reference = 'payment:pi_2';
     await topUp(test.database, { accountId: id, amount: parseUsd(20), reference });
-    await returnPayment(test.database, reference, { refunded: parseUsd(5) });
-    await returnPayment(test.database, reference, { refunded: parseUsd(5) });
+    await returnPayment(test.database, reference, { refunded: parseUsd(5), refundedAt: 0 });
+    await returnPayment(test.database, reference, { refunded: parseUsd(5), refundedAt: 0 });
     const dispute = { id: 'dp_1', amount: parseUsd(15) };
     await returnPayment(test.database, reference, { dispute: { ...dispute, isWon: false } });
     await returnPayment(test.database, reference, { dispute: { ...dispute, isWon: true } });
@@ -92,12 +92,26 @@ describe('Genway', () => {
     expect(creditNote?.corrects).to.equal(receipt?.number);
   });
 
+  it('issues a receipt for a refund that failed, and a credit note when it is repeated', async () => {
+    const { id } = await createAccount(test.database);
+    const reference = 'payment:pi_failed';
+    await topUp(test.database, { accountId: id, amount: parseUsd(20), reference });
+    for (const change of [
+      { refunded: parseUsd(5), refundedAt: 1 },
+      { failedRefund: { id: 're_1', amount: parseUsd(5), failedAt: 2 } },
+      { failedRefund: { id: 're_1', amount: parseUsd(5), failedAt: 3 } },
+      { refunded: parseUsd(5), refundedAt: 4 },
+    ])
+      await returnPayment(test.database, reference, change);
+    expect(await totalsOf(id)).to.deep.equal(['receipt 20', 'credit_note 5', 'receipt 5', 'credit_note 5']);
+  });
+
   it('issues a credit note for what an account gives later for a returned payment', async () => {
     const { id: accountId } = await createAccount(test.database);
     const [reference, later] = ['payment:pi_3', 'payment:pi_4'];
     await topUp(test.database, { accountId, amount: parseUsd(20), reference });
     await adjust(test.database, { accountId, amount: -parseUsd(20), author: 'ada', reason: 'spent' });
-    await returnPayment(test.database, reference, { refunded: parseUsd(15) });
+    await returnPayment(test.database, reference, { refunded: parseUsd(15), refundedAt: 0 });
     await topUp(test.database, { accountId, amount: parseUsd(10), reference: later });
     expect(await totalsOf(accountId)).to.deep.equal(['receipt 20', 'receipt 10']);
     const issue = () => test.database.transaction((transaction) => issueCreditNotes(transaction, {}));

@@ -135,6 +135,14 @@ const DAMAGES: Readonly<Record<string, Damage>> = {
       SELECT reference, 1, '{"dp_1": {"amount": "2", "is_won": false}, "dp_2": {"amount": "4", "is_won": true}}' FROM payment`,
     says: /^payment:pi_1: 3 returned, 0 taken back$/,
   },
+  'a payment of which one refund failed, while its account kept the others': {
+    check: 'returned_payments',
+    subject: 'topUp',
+    sql: `WITH payment AS (UPDATE top_ups SET reference = 'payment:pi_1' WHERE transfer_id = :topUp RETURNING reference)
+      INSERT INTO returned_payments (reference, refunded, refunded_at, failed_refunds)
+      SELECT reference, 7, 20, '{"re_1": {"amount": "4", "failed_at": 20}, "re_2": {"amount": "2", "failed_at": 19}}' FROM payment`,
+    says: /^payment:pi_1: 3 returned, 0 taken back$/,
+  },
   'a debt that no returned payment explains': {
     check: 'returned_payments',
     subject: 'account',

@@ -287,7 +287,7 @@ async function createReal({ database, url }: TestDatabase): Promise<Real> {
       }
     },
     refund: async (account, refunded) => {
-      await returnPayment(database, `payment:${at(accounts, account)}`, { refunded });
+      await returnPayment(database, `payment:${at(accounts, account)}`, { refunded, refundedAt: 0 });
     },
     hold: async (process, batch) => {
       const { ledger } = at(processes, process);

@@ -329,7 +329,7 @@ describe('the money of text requests', () => {
       const hold = newHold({ accountId, ...key }, { amount: 50n });
       const request = newAllowanceRequest({ id: newId('allowance'), accountId, apiKeyId: key.id });
       await ledger.send({ allowanceRequests: [{ ...request, holds: [{ hold, recalledSince: null }] }] });
-      await returnPayment(database, reference, { refunded: 80n });
+      await returnPayment(database, reference, { refunded: 80n, refundedAt: 0 });
       expect(await balances({ accountId })).to.include({ funded: 0n, fundedReserved: 50n });
       const again = [20n, 1n].map((amount) => ({
         hold: newHold({ accountId, ...key }, { amount }),

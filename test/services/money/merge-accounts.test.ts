@@ -200,7 +200,7 @@ describe('a merge of two accounts', () => {
     await topUp(database, { accountId: source.id, amount: parseUsd(3), reference: 'payment:pi_late' });
     await moveAll();
     expect([await creditOf(source.id), await creditOf(target.id)]).to.deep.equal([0n, parseUsd(12)]);
-    await returnPayment(database, reference, { refunded: parseUsd(10) });
+    await returnPayment(database, reference, { refunded: parseUsd(10), refundedAt: 0 });
     await suspendForDispute(database, source.id, reference);
     await moveAll();
     expect([await creditOf(source.id), await creditOf(target.id)]).to.deep.equal([0n, parseUsd(2)]);
@@ -311,7 +311,7 @@ describe('a merge of two accounts', () => {
       await topUp(database, { accountId, amount: 5n, reference });
       const key = await createKey(database, { id: accountId });
       await finishAsSucceeded(database, await createTaskRow(database, key, { price: 5n }));
-      await returnPayment(database, reference, { refunded: 5n });
+      await returnPayment(database, reference, { refunded: 5n, refundedAt: 0 });
     }
 
     async function subscribe(accountId: string): Promise<void> {

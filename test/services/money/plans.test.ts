@@ -220,7 +220,7 @@ describe('a plan', () => {
         const [invoice] = [...billing.invoices.values()];
         const change = isDispute
           ? { dispute: { id: 'dp_1', amount: parseUsd(10), isWon: false } }
-          : { refunded: parseUsd(10) };
+          : { refunded: parseUsd(10), refundedAt: 0 };
         const [spent, held] = [parseUsd(3), parseUsd(2)];
         const isPaidFirst = order.startsWith('paid');
         for (const [index, event] of order.split(', ').entries()) {
@@ -250,7 +250,10 @@ describe('a plan', () => {
     await announceAll();
     const task = await createTaskRow(db.database, key, { price: parseUsd(2) });
     const [invoice] = [...billing.invoices.values()];
-    await applyReturnOf(db.database, referenceOfPayment(invoice?.paymentId ?? ''), { refunded: parseUsd(1) });
+    await applyReturnOf(db.database, referenceOfPayment(invoice?.paymentId ?? ''), {
+      refunded: parseUsd(1),
+      refundedAt: 0,
+    });
     await finishAsFailed(db.database, task);
     await expirePromoCredit(db.database, 10);
     const [grant] = await listPromoGrants(db.database, { accountId, limit: 5 });

@@ -168,7 +168,7 @@ describe('closeAccount', () => {
     const { accountId } = owing;
     await creditPayment(database, { id: `pi_${accountId}`, accountId, amount: parseUsd(5) });
     await adjust(database, { accountId, amount: parseUsd(-15), author: 'ada', reason: 'spent' });
-    await returnPayment(database, `payment:pi_${accountId}`, { refunded: parseUsd(5) });
+    await returnPayment(database, `payment:pi_${accountId}`, { refunded: parseUsd(5), refundedAt: 0 });
     expect(await closeAccount(database, owing)).to.equal('owes');
     expect((await reloadAccount(database, { id: accountId })).closedAt).to.equal(null);
     await adjust(database, { accountId, amount: parseUsd(5), author: 'ada', reason: 'paid by bank transfer' });

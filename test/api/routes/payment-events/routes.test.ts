@@ -75,9 +75,15 @@ describe('POST /v1/payment-events', () => {
   }
 
   /** @param cents total of all refunds of the payment */
-  function refunded(paymentId: string | null, cents: number, changes: Fields = {}): Fields {
+  function refunded(paymentId: string | null, cents: number, changes: Fields = {}, created = 0): Fields {
     const object = { id: 'ch_1', payment_intent: paymentId, amount_refunded: cents, currency: 'usd', ...changes };
-    return { id: 'evt_3', object: 'event', type: 'charge.refunded', data: { object } };
+    return { id: 'evt_3', object: 'event', type: 'charge.refunded', created, data: { object } };
+  }
+
+  /** The event of a refund of 10 USD. */
+  function refundChanged(paymentId: string | null, { type = 'refund.failed', status = 'failed', created = 0 }): Fields {
+    const object = { id: `re_${paymentId}`, object: 'refund', amount: 1_000, charge: 'ch_1', currency: 'usd', status };
+    return { id: 'evt_5', object: 'event', type, created, data: { object: { ...object, payment_intent: paymentId } } };
   }
 
   /** A dispute of 10 USD. */
@@ -265,6 +271,8 @@ describe('POST /v1/payment-events', () => {
     ['of another type', () => ({ type: 'charge.updated', data: { object: {} } })],
     ['of a refund of no single payment', () => refunded(null, 1)],
     ['of a refund in another currency', () => refunded('pi_eur', 1, { currency: 'eur' })],
+    ['of a refund that did not fail', () => refundChanged('pi_sent', { type: 'refund.updated', status: 'succeeded' })],
+    ['of a failed refund of no single payment', () => refundChanged(null, {})],
     ["of a bank's inquiry", () => disputed('pi_asked', { status: 'warning_needs_response' })],
     ['of a type that only objects have', () => ({ type: 'constructor', data: { object: {} } })],
     ['of a payment that names no account', () => intentSucceeded({ metadata: {} })],
@@ -323,6 +331,56 @@ describe('POST /v1/payment-events', () => {
       const answers = await Promise.all(Array.from({ length: 8 }, () => outcomeOf(refunded(id, 1_234))));
       expect(answers.filter((outcome) => outcome === 'taken_back')).to.have.length(1);
       expect(await fundedNow()).to.equal(0n);
+    });
+
+    for (const [type, status] of [
+      ['refund.failed', 'failed'],
+      ['refund.updated', 'failed'],
+      ['refund.updated', 'canceled'],
+      ['charge.refund.updated', 'failed'],
+      ['charge.refund.updated', 'canceled'],
+    ] as const) {
+      it(`returns the amount of a refund that ${type} reports as ${status}`, async () => {
+        const id = await creditedPayment();
+        expect(await outcomeOf(refunded(id, 1_000, {}, 100))).to.equal('taken_back');
+        const failed = refundChanged(id, { type, status, created: 200 });
+        expect(await outcomeOf(failed)).to.equal('given_back');
+        expect(await outcomeOf(failed)).to.equal('noted');
+        expect(await fundedNow()).to.equal(parseUsd('12.34'));
+      });
+    }
+
+    it('returns a failed refund once, in any order of the events, and debits its repetition', async () => {
+      const id = await creditedPayment();
+      const [first, failed, again] = [
+        refunded(id, 1_000, {}, 100),
+        refundChanged(id, { created: 200 }),
+        refunded(id, 1_000, {}, 300),
+      ];
+      expect(await outcomeOf(failed)).to.equal('noted');
+      expect(await outcomeOf(first)).to.equal('noted');
+      expect(await fundedNow()).to.equal(parseUsd('12.34'));
+      expect(await outcomeOf(again)).to.equal('taken_back');
+      const answers = await Promise.all([failed, first, failed, again].map(outcomeOf));
+      expect(new Set(answers)).to.deep.equal(new Set(['noted']));
+      expect(await fundedNow()).to.equal(parseUsd('2.34'));
+      const checks = LEDGER_CHECKS.filter(({ name }) => name !== 'payments');
+      expect((await checkBooks(app.database, checks)).findings).to.deep.equal([]);
+    });
+
+    it('forgives the debt of a refund that failed, and returns only what it had debited', async () => {
+      const id = await creditedPayment();
+      await adjust(app.database, { accountId, amount: -parseUsd(10), author: 'ada', reason: 'spent' });
+      expect(await outcomeOf(refunded(id, 1_000, {}, 100))).to.equal('taken_back');
+      expect([await fundedNow(), await debtNow()]).to.deep.equal([0n, parseUsd('7.66')]);
+      expect(await outcomeOf(refundChanged(id, { created: 200 }))).to.equal('given_back');
+      expect([await fundedNow(), await debtNow()]).to.deep.equal([parseUsd('2.34'), 0n]);
+      const [last] = await app
+        .database('transfers')
+        .where({ account_id: accountId, kind: 'adjustment' })
+        .orderBy('id', 'desc')
+        .pluck('reason');
+      expect(last).to.equal(`a refund of payment:${id} failed`);
     });
 
     it('debits a refund that was announced before the payment', async () => {
