@@ -3,9 +3,10 @@ import type Joi from 'joi';
 import { hasExistingDay } from '../../domain/day.ts';
 import { badRequest } from '../../domain/errors.ts';
 import type { IdKind } from '../../domain/ids.ts';
-import { integer, type JsonSchema, oneOfTexts, text } from '../../domain/json-schema.ts';
+import { type JsonSchema, oneOfTexts, text } from '../../domain/json-schema.ts';
 import { type Month, parseMonth } from '../../domain/month.ts';
 import { toJsonSchema } from '../openapi/joi-schema.ts';
+import { readTime, TIME, TIME_REFUSAL } from '../../services/input/times.ts';
 import { choice, createTextReader, idText, storableText, textOf } from '../../services/input/validation.ts';
 
 /** One schema for each field of `Values`, by name. */
@@ -78,24 +79,13 @@ export function idParameter(kind: IdKind, description: string): Joi.AnySchema<st
 }
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
-/** Years 0 to 9999. Years outside this range start with a sign and may exceed what the database can compare. */
-const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T|$)/;
 const UNIX_SECONDS = /^\d{1,11}$/;
-const MOMENT: JsonSchema = {
-  anyOf: [
-    text(undefined, { format: 'date-time' }),
-    text(undefined, { format: 'date' }),
-    integer(undefined, { minimum: 0 }),
-  ],
-};
 
 /** A moment, as ISO 8601 or Unix seconds. */
 function moment(description: string): Joi.AnySchema<Date | undefined> {
-  return textOf(MOMENT, 'must be an ISO 8601 time or Unix seconds', (given) => {
-    const isTime = ISO_TIME.test(given) && hasExistingDay(given);
-    const read = new Date(UNIX_SECONDS.test(given) ? Number(given) * 1000 : isTime ? given : Number.NaN);
-    return Number.isNaN(read.getTime()) ? null : read;
-  }).description(`${description}, in ISO 8601 or Unix seconds`);
+  return textOf(TIME, TIME_REFUSAL, (given) => readTime(UNIX_SECONDS.test(given) ? Number(given) : given)).description(
+    `${description}, in ISO 8601 or Unix seconds`,
+  );
 }
 
 /** A day in UTC. */

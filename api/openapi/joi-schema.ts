@@ -136,7 +136,6 @@ const NUMBER_RULES: RuleTable = {
 const STRING_RULES: RuleTable = {
   min: (limit) => ({ minLength: limit }),
   max: (limit) => ({ maxLength: limit }),
-  isoDate: () => ({ format: 'date-time' }),
   pattern: (expression) => ({ pattern: String(expression).slice(1, -1) }),
   custom,
 };

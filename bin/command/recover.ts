@@ -1,6 +1,7 @@
 /** `genway recover`: works directly on PostgreSQL, Temporal and the store, and needs no running process of Genway. */
 import { type Command, InvalidArgumentError } from 'commander';
 import type { RecoveryConfig } from '../../config.ts';
+import { parseIsoTime } from '../../domain/iso-time.ts';
 
 interface Options {
   readonly dryRun?: boolean;
@@ -40,7 +41,7 @@ export function addRecoverCommand(program: Command, load: () => RecoveryConfig, 
 }
 
 function toTime(text: string): Date {
-  const time = new Date(text);
-  if (Number.isNaN(time.getTime())) throw new InvalidArgumentError('Give a time such as 2026-11-21T13:41:58Z.');
+  const time = parseIsoTime(text);
+  if (time === null) throw new InvalidArgumentError('Give a time such as 2026-11-21T13:41:58Z.');
   return time;
 }

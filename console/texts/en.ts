@@ -658,7 +658,6 @@ export const english = (product: string) => ({
       'pattern.listName': 'Use at most 63 lowercase letters, digits and hyphens.',
       'string.base': 'Enter a text.',
       'string.empty': 'Fill this in.',
-      'string.isoDate': 'Enter a day from 1970 to 9999.',
       'text.length': 'Enter {min} to {max} characters.',
       'text.unstorable': 'Remove the characters that cannot be stored.',
       'usd.nonNegative': 'Enter an amount in USD, 0 or more, such as 25 or 25.50.',

@@ -632,7 +632,6 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
       'pattern.listName': '请使用小写字母、数字和连字符，最多 63 个字符。',
       'string.base': '请输入文本。',
       'string.empty': '请填写此项。',
-      'string.isoDate': '请输入 1970 至 9999 年之间的日期。',
       'text.length': '请输入 {min} 至 {max} 个字符。',
       'text.unstorable': '请去掉无法保存的字符。',
       'usd.nonNegative': '请输入不小于 0 的美元金额，例如 25 或 25.50。',

@@ -2,12 +2,12 @@
 import ipaddr from 'ipaddr.js';
 import Joi from 'joi';
 import { LIMIT_PERIODS } from '../../domain/api-key.ts';
-import { hasExistingDay } from '../../domain/day.ts';
 import type { PriceRule } from '../../domain/price-list.ts';
 import { ACCOUNT_BUDGETS, END_USERS, RESPONSES } from '../../domain/policy.ts';
 import { BLOCK_KINDS } from '../../domain/registration.ts';
 import { ADMIN_ROLES } from '../../domain/roles.ts';
 import { isListFactor, MAX_RULES } from '../money/price-lists.ts';
+import { isoTime } from './times.ts';
 import { nonNegativeUsd, positiveUsd, signedUsd } from './usd.ts';
 import { type BodyOf, bodySchema, choice, freeText, idText, list, orNull, requiredField } from './validation.ts';
 
@@ -201,14 +201,9 @@ export const optionalReasonSchema = bodySchema({
   author,
 });
 
-export const expiresAt = Joi.string()
-  .isoDate()
-  .custom((text: string, helpers) => (isInUnixTime(text) ? text : helpers.error('date.refused')))
-  .messages({ '*': '{{#label}} must be an ISO 8601 time from 1970 to 9999' });
-
 export const promoGrantSchema = bodySchema({
   amount_usd: requiredField(positiveUsd.description('The amount to grant').example(5)),
-  expires_at: requiredField(expiresAt.description('When the credit expires')),
+  expires_at: requiredField(isoTime.description('When the credit expires')),
   reference: requiredField(
     freeText({ min: 1, max: 255 })
       .description('The id of the grant. Each reference is granted once per account')
@@ -247,7 +242,7 @@ const priceListVersion = {
   )
     .description('The prices of models and families')
     .example([{ model: 'vidone-3.0', prices: { '720p': '0.08' } }]),
-  valid_from: expiresAt.description(
+  valid_from: isoTime.description(
     'When the version takes effect. Requests that started before keep their prices. By default, in a few seconds',
   ),
   reason: requiredField(reason.description('The reason, kept with the version')),
@@ -284,7 +279,7 @@ export const createAdminTokenSchema = bodySchema({
       '`operator`: everything; `finance`: reads everything and moves money; `readonly`: reads everything',
     ),
   ),
-  expires_at: orNull(expiresAt.description('When the token expires. Null for never')),
+  expires_at: orNull(isoTime.description('When the token expires. Null for never')),
 });
 
 const keyFields = {
@@ -310,7 +305,7 @@ const keyFields = {
       { max: MAX_KEY_ENTRIES },
     ).description('The addresses and CIDR ranges that may use the key. Null for all'),
   ),
-  expires_at: orNull(expiresAt.description('When the key expires. Null for never')),
+  expires_at: orNull(isoTime.description('When the key expires. Null for never')),
   rate_limit_rpm: orNull(
     Joi.number()
       .integer()
@@ -319,11 +314,6 @@ const keyFields = {
       .description('The maximum of requests per minute. Null for the default'),
   ),
 };
-
-/** Times are shown in Unix seconds, and years beyond 9999 may exceed what the database can store. */
-function isInUnixTime(text: string): boolean {
-  return /^\d/.test(text) && new Date(text).getTime() >= 0 && hasExistingDay(text);
-}
 
 export const endUserBudgetSchema = bodySchema({
   end_user: requiredField(

@@ -6,7 +6,8 @@ import { GIFT_KINDS, GIFT_LIMITS } from '../../domain/gift-code.ts';
 import { newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
 import { GIFT_CODES } from '../../domain/policy.ts';
-import { author, expiresAt, reason } from './admin.ts';
+import { author, reason } from './admin.ts';
+import { isoTime } from './times.ts';
 import { positiveUsd } from './usd.ts';
 import { type BodyOf, bodySchema, choice, freeText, orNull, requiredField } from './validation.ts';
 
@@ -32,7 +33,7 @@ export const issueGiftsSchema = bodySchema({
   count: requiredField(
     Joi.number().integer().min(1).max(GIFT_CODES.maxCodes).description('The number of codes').example(100),
   ),
-  expires_at: requiredField(expiresAt.description('When codes that nobody redeemed expire')),
+  expires_at: requiredField(isoTime.description('When codes that nobody redeemed expire')),
   credit_days: orNull(
     Joi.number()
       .integer()
@@ -68,7 +69,7 @@ export function toGiftBatch(body: IssueGiftsBody, author: string, id: string = n
     codes,
     creditDays,
     oncePer: body.once_per ?? null,
-    expiresAt: new Date(body.expires_at),
+    expiresAt: body.expires_at,
     author,
   };
 }

@@ -20,7 +20,7 @@ function assertModelsExist({ models }: UpdateKeyBody, catalogue: Catalogue): voi
 /** Converts a checked body to settings. @throws ServiceError `bad_request` for a model that is not sold */
 export function toKeySettings(body: UpdateKeyBody, catalogue: Catalogue): KeySettings {
   assertModelsExist(body, catalogue);
-  const { usage_limit_usd: usageLimit, expires_at: expiresAt } = body;
+  const { usage_limit_usd: usageLimit } = body;
   return {
     name: body.name,
     usageLimit: usageLimit === undefined || usageLimit === null ? usageLimit : parseUsd(usageLimit),
@@ -28,7 +28,7 @@ export function toKeySettings(body: UpdateKeyBody, catalogue: Catalogue): KeySet
     models: body.models,
     ipAllowlist: body.ip_allowlist,
     rateLimitRpm: body.rate_limit_rpm,
-    expiresAt: expiresAt === undefined || expiresAt === null ? expiresAt : new Date(expiresAt),
+    expiresAt: body.expires_at,
     disabled: body.disabled,
   };
 }

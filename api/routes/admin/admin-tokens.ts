@@ -67,7 +67,7 @@ export const adminTokenEndpoints = endpoints('Administration', {
         digest: digestToken(secret),
         hint: hintOfAdminToken(secret),
         createdBy: caller.name,
-        expiresAt: typeof expires_at === 'string' ? new Date(expires_at) : null,
+        expiresAt: expires_at ?? null,
       });
       return { data: ADMIN_TOKEN.present({ ...token, secret }) };
     },

@@ -111,7 +111,7 @@ function toVersion(body: BodyOf<typeof changePriceListSchema>, caller: Administr
     factor,
     batchFactor,
     rules,
-    validFrom: validFrom === undefined ? undefined : new Date(validFrom),
+    validFrom,
     ...authorshipOf(caller, body),
   };
 }

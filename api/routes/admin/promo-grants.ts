@@ -48,7 +48,7 @@ export const promoGrantEndpoints = endpoints('Administration', {
       const { database } = services;
       const { id: accountId } = await existingAccount(database, params.account_id);
       const amount = parseUsd(body.amount_usd);
-      const expiresAt = new Date(body.expires_at);
+      const { expires_at: expiresAt } = body;
       const { reference, reason } = body;
       const requested = { accountId, amount, expiresAt, reference, reason, author: authorOf(caller, body.author) };
       const { grant, applied } = await adjustAlone(services, requested, async (transaction) => {

@@ -19,7 +19,7 @@ import { redeliverOne } from '../../../services/webhooks/redeliver.ts';
 import { countRedelivery } from '../../../services/webhooks/webhooks.ts';
 import { findOwnEndpoint } from './find-own-endpoint.ts';
 import { DELIVERY } from '../../../services/resources/webhooks.ts';
-import { type RedeliverBody, redeliverSchema, toDate } from '../../../services/input/webhooks.ts';
+import { type RedeliverBody, redeliverSchema } from '../../../services/input/webhooks.ts';
 
 /** The query of lists of deliveries. */
 export const DELIVERY_PAGE = {
@@ -45,8 +45,8 @@ export async function redeliverSome(
     accountId,
     endpointId,
     status,
-    from: toDate(from),
-    to: to === undefined ? undefined : toDate(to),
+    from,
+    to,
     limit: WEBHOOKS.redeliveriesPerCall,
   });
   return REDELIVERY.present(requested);

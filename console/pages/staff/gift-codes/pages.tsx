@@ -27,7 +27,6 @@ import { createdIdOf } from '../../../idempotent-forms.ts';
 import { readListPage } from '../../../list-page.ts';
 import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { wordFor } from '../../../texts/texts.ts';
-import { inUtc } from '../../../utc-time.ts';
 
 const PATH = '/staff/gift-codes';
 
@@ -71,7 +70,7 @@ async function issue(visit: UserVisit, services: ApiServices) {
     kind: form.text('kind'),
     amount_usd: form.text('amount_usd'),
     count: Number(form.text('count')),
-    expires_at: inUtc(form.text('expires_at')),
+    expires_at: form.text('expires_at'),
     credit_days: days === null ? null : Number(days),
     once_per: form.optional('once_per'),
   });

@@ -20,7 +20,6 @@ import { TableCard } from '../../../html/resource-table.tsx';
 import { priceName, priceText, soldWhat } from '../../../html/terms.tsx';
 import { hasPermission, openPage, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { saveIfUnchanged, type StoredFields } from '../../../stored-fields.ts';
-import { inUtc } from '../../../utc-time.ts';
 import { atItsLine, readRules, writeRules } from './rules.ts';
 
 const PATH = '/staff/price-lists';
@@ -180,7 +179,7 @@ function bodyOf({ form, texts }: UserVisit) {
     factor: form.text('factor'),
     batch_factor: form.text('batch_factor') || null,
     rules: readRules(form.text('rules'), texts),
-    ...(from !== '' && { valid_from: inUtc(from) }),
+    ...(from !== '' && { valid_from: from }),
     reason: form.text('reason'),
   };
 }
@@ -191,11 +190,10 @@ function toVersion(
     factor = '1',
     batch_factor: batchFactor = null,
     rules = [],
-    valid_from: from,
+    valid_from: validFrom,
     reason,
   }: ReturnType<typeof validateChange>,
 ): NewPriceListVersion {
-  const validFrom = from === undefined ? undefined : new Date(from);
   return { factor, batchFactor, rules, validFrom, reason, author: user.email };
 }
 

@@ -132,6 +132,14 @@ describe('the delivery log', () => {
     expect(await other.test((await other.create(URL)).id)).to.include({ status: 'pending' });
   });
 
+  for (const from of ['2026-11-30T10:00:00+02', '2026-11-01T00:00:00.5-03', '2026-11-30 10:00:00', '2026-11-30', 0]) {
+    it(`redelivers from ${from}`, async () => {
+      // contract 4.7:11 4.10:5
+      const { id } = await webhooks.create(URL);
+      expect(await statusOf(`/v1/webhooks/${id}/redeliver`, { body: { from } })).to.equal(202);
+    });
+  }
+
   for (const body of [
     { from: '2026-02-30' },
     {},
@@ -139,6 +147,7 @@ describe('the delivery log', () => {
     { from: -1 },
     { from: 1.5 },
     { from: '-200000-01-01T00:00:00Z' },
+    { from: '2026-11-30T10:00:00+2' },
     { from: 0, to: null },
     { from: 0, status: 'x' },
   ]) {
