@@ -7,7 +7,9 @@ import type { Context } from './state.ts';
 import { NDJSON, CSV, type Rows, toCsv, toNdjson } from '../services/exported-rows.ts';
 
 /** The media type for clients whose spreadsheets have decimal commas. */
-const CSV_WITH_COMMAS = 'text/csv;decimal=comma';
+const CSV_WITH_COMMAS = `${CSV}; decimal=comma`;
+/** A type matches any part of its parameters in `Accept`: RFC 9110, section 12.5.1. */
+const NDJSON_IN_UTF_8 = `${NDJSON}; charset=utf-8`;
 /** Explains exports in the descriptions of endpoints that use {@link sendAll}. */
 export const EXPORTS =
   '`Accept: text/csv` or `application/x-ndjson` streams all rows without pages. Amounts in CSV are exact. ' +
@@ -36,14 +38,14 @@ export function sendAll<Row>(
   rows: () => Rows<Row>,
   { columns, present }: Presentation<Row>,
 ): boolean {
-  const mediaType = context.accepts('json', 'csv', CSV_WITH_COMMAS, NDJSON);
+  const mediaType = context.accepts('json', CSV, CSV_WITH_COMMAS, NDJSON_IN_UTF_8);
   switch (mediaType) {
-    case 'csv':
+    case CSV:
     case CSV_WITH_COMMAS:
       context.type = CSV;
-      context.body = Readable.from(toCsv(rows(), columns, mediaType === 'csv' ? 'point' : 'comma'));
+      context.body = Readable.from(toCsv(rows(), columns, mediaType === CSV ? 'point' : 'comma'));
       return true;
-    case NDJSON:
+    case NDJSON_IN_UTF_8:
       sendLines(context, rows, present);
       return true;
     default:

@@ -73,6 +73,23 @@ describe('an export', () => {
     });
   }
 
+  for (const [accept, type, first] of [
+    ['text/csv; charset=utf-8', 'text/csv', 'name,amount\r\n'],
+    ['text/csv;header=present', 'text/csv', 'name,amount\r\n'],
+    ['TEXT/CSV; charset="UTF-8"; header=present', 'text/csv', 'name,amount\r\n'],
+    ['text/csv; charset=utf-8; decimal=comma', 'text/csv', 'name;amount\r\n'],
+    ['application/x-ndjson; charset=utf-8', 'application/x-ndjson', '{"name":"a"'],
+    ['application/json;q=0.5, text/csv;header=present', 'text/csv', 'name,amount\r\n'],
+    ['*/*', 'text/plain', 'a page'],
+  ] as const) {
+    it(`answers ${accept} with ${type}`, async () => {
+      // contract 4.9:6
+      const answer = await ask(accept, rowsNamed('a'));
+      expect(answer.type).to.match(new RegExp(`^${type}`));
+      expect(answer.text.slice(0, first.length)).to.equal(first);
+    });
+  }
+
   it('has decimal commas and semicolons where the client requests them, and then quotes semicolons', async () => {
     // contract 4.11:62 4.11:63
     const { type, text } = await ask('text/csv;decimal=comma', rowsNamed('a,b', 'c;d'));
