@@ -110,6 +110,18 @@ export async function releaseIdempotencyKey(
   return row?.status && row.encrypted_body ? { status: row.status, encryptedBody: row.encrypted_body } : null;
 }
 
+/** Releases keys whose stored responses are these tasks, so that a retry runs again. */
+export async function releaseKeysOfTasks(
+  database: Database,
+  { accountId, keys, taskIds }: { accountId: string; keys: readonly string[]; taskIds: readonly string[] },
+): Promise<void> {
+  await database('idempotency_keys')
+    .where({ account_id: accountId })
+    .whereIn('key', keys)
+    .whereIn('task_id', taskIds)
+    .delete();
+}
+
 /**
  * Stores the response of a claim, in the transaction that the claim protects.
  *

@@ -2,7 +2,12 @@
 import { createHash } from 'node:crypto';
 import { retryOnLostConnection } from '../../db/connections.ts';
 import type { Database } from '../../db/database.ts';
-import { claimIdempotencyKey, completeIdempotencyKey, releaseIdempotencyKey } from '../../db/queries/idempotency.ts';
+import {
+  claimIdempotencyKey,
+  completeIdempotencyKey,
+  releaseIdempotencyKey,
+  releaseKeysOfTasks,
+} from '../../db/queries/idempotency.ts';
 import { findAccountTask } from '../../db/queries/tasks.ts';
 import type { Encryption } from '../../db/encryption.ts';
 import { badRequest, ServiceError, UNREPEATABLE } from '../../domain/errors.ts';
@@ -66,7 +71,7 @@ export async function createOnce(
 ): Promise<CreatedResponse> {
   const sent = given ?? idempotencyKeyOf(context);
   if (sent === null) return create(null);
-  const key = index === 0 ? sent : keyOfFurtherTask(sent, index);
+  const key = keyOfTask(sent, index);
 
   const accountId = caller.account.id;
   const requestDigest = digestRequest(context.method, context.path, body);
@@ -143,6 +148,24 @@ export function claimLostError(): ServiceError {
   return new ServiceError('idempotency_conflict', 'Another request with this Idempotency-Key has taken over.');
 }
 
+/**
+ * Releases the idempotency key, if there is one, of a call that answers with the failure of its tasks. If this fails, a
+ * repetition gets the failure again, and releases the key.
+ *
+ * @param count the number of tasks that the request creates
+ */
+export async function releaseFailedTasks(
+  { caller, context, count }: Pick<CreateOnce, 'caller' | 'context'> & { readonly count: number },
+  taskIds: readonly string[],
+  database: Database,
+): Promise<void> {
+  const sent = idempotencyKeyOf(context);
+  if (sent === null) return;
+  const keys = Array.from({ length: count }, (_, index) => keyOfTask(sent, index));
+  const released = { accountId: caller.account.id, keys, taskIds };
+  await retryOnLostConnection(() => releaseKeysOfTasks(database, released)).catch(() => {});
+}
+
 const UNCONFIRMED_RETRY_SECONDS = 10;
 
 /**
@@ -175,9 +198,9 @@ function idempotencyKeyOf(context: CreateCall): string | null {
   return key;
 }
 
-/** The key of a further task of the request. A hash, because the client's key may already have the maximum length. */
-function keyOfFurtherTask(sent: string, index: number): string {
-  return `${createHash('sha256').update(sent).digest('hex')}/${index}`;
+/** The key of a task of the request. A hash for further tasks, because the client's key may already have the maximum length. */
+function keyOfTask(sent: string, index: number): string {
+  return index === 0 ? sent : `${createHash('sha256').update(sent).digest('hex')}/${index}`;
 }
 
 /** Two bodies are equal if they are the same JSON value, however they are written. */

@@ -11,6 +11,7 @@ import { EVENT_STREAM, json } from '../../endpoint/answers.ts';
 import { endpoint, endpoints, type RequestLine, type UnnamedEndpoint } from '../../endpoint/endpoint.ts';
 import { COMMON_FIELDS, type CommonFields } from '../../../services/input/media-request.ts';
 import { list } from '../../../services/input/validation.ts';
+import { releaseFailedTasks } from '../../../services/tasks/idempotency.ts';
 import { type MediaBodyReader, mediaBody, reportUnused } from './body.ts';
 import { findPictures, namedAsSent, PICTURE_REFERENCE, type PictureReference } from './picture-references.ts';
 import { sendPictures } from './send-pictures.ts';
@@ -131,7 +132,10 @@ function imageEndpoint({
           { ...(files.length > 0 && { images: 'image' }), ...pictures.names },
           tasksOfRequest(taskRequest, count, services, services.tasks.checkImageLinks),
         );
-        const succeeded = await waitForSucceeded(tasks, { untilMs, socket }, services.tasks);
+        const taskIds = tasks.map(({ id }) => id);
+        const succeeded = await waitForSucceeded(tasks, { untilMs, socket }, services.tasks, () =>
+          releaseFailedTasks({ caller, context, count }, taskIds, services.database),
+        );
         const results = succeeded.flatMap(({ output }) => output ?? []);
         const created = Math.floor(Math.min(...succeeded.map(({ createdAt }) => createdAt.getTime())) / 1_000);
         const event = String(fields.stream) === 'true' ? completedEvent : null;

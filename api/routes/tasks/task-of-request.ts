@@ -136,6 +136,7 @@ async function pollUntil(
 /**
  * Waits until all tasks are final.
  *
+ * @param onFailed runs before the error if all tasks failed
  * @returns the tasks that succeeded, at least one
  * @throws ServiceError with the code of the first task if all failed; `processing_timeout` when one is not final in
  *   time
@@ -144,14 +145,16 @@ export async function waitForSucceeded(
   tasks: readonly Pick<Task, 'accountId' | 'id'>[],
   wait: Wait,
   services: Pick<TaskServices, 'readWaitedTask'>,
+  onFailed: () => Promise<void> = async () => {},
 ): Promise<readonly Task[]> {
   const read = await Promise.all(tasks.map((task) => waitUntilFinal(task, wait, services)));
   const ended = read.flatMap((task) => (task !== null && isFinal(task.status) ? [task] : []));
   if (ended.length < tasks.length) throw notReady(tasks.map(({ id }) => id));
   const succeeded = ended.filter(({ failure }) => failure === null);
   const [failure] = ended.flatMap((task) => task.failure ?? []);
-  if (succeeded.length === 0 && failure !== undefined) throw new ServiceError(failure.code, failure.message);
-  return succeeded;
+  if (succeeded.length > 0 || failure === undefined) return succeeded;
+  await onFailed();
+  throw new ServiceError(failure.code, failure.message);
 }
 
 function notReady(taskIds: readonly string[]): ServiceError {

@@ -4,11 +4,12 @@ import { waitForSucceeded, waitUntilFinal } from '../../../../api/routes/tasks/t
 import { ServiceError } from '../../../../domain/errors.ts';
 import type { Task } from '../../../../domain/task.ts';
 import { startTcpProxy, type TcpProxy } from '../../../../lab/stack/tcp-proxy.ts';
-import { useTestApp } from '../../../support/app.ts';
+import { type ErrorBody, useTestApp } from '../../../support/app.ts';
 import { eventually } from '../../../support/eventually.ts';
 import {
   createFundedKey,
   createTaskRow,
+  finishAsFailed,
   finishAsSucceeded,
   reloadTask,
   type TestCaller,
@@ -62,6 +63,36 @@ describe('a call that waits for its task', () => {
     expect(status).to.equal(200);
     expect(body.data).to.have.length(1);
     expect(await tasks()).to.have.length(1);
+  });
+
+  it('creates new tasks under the key of a call whose pictures all failed, and none under that of another', async () => {
+    // contract 4.14:16
+    const body = { ...PICTURE, n: 2 };
+    const headers = { 'idempotency-key': 'k'.repeat(255) };
+    const create = () =>
+      call<{ data?: unknown[] } & Partial<ErrorBody>>(`${app.baseUrl}/v1/images/generations`, {
+        key: caller.apiKey,
+        body,
+        headers,
+      });
+    const isCreated = async (count: number) => (await tasks()).length === count;
+
+    const answers = [create(), create()];
+    await eventually(() => isCreated(2));
+    for (const id of await tasks()) await finishAsFailed(app.database, { id });
+    for (const { status, body: refusal } of await Promise.all(answers)) {
+      if (status !== 409) expect([status, refusal.error?.retryable]).to.deep.equal([503, true]);
+    }
+    const failed = await tasks();
+    const again = create();
+    await eventually(() => isCreated(4));
+    const [succeeding, failing] = (await tasks()).filter((id) => !failed.includes(id));
+    await finishAsSucceeded(app.database, { id: succeeding ?? '' });
+    await finishAsFailed(app.database, { id: failing ?? '' });
+    for (const { status, body: pictures } of [await again, await create()]) {
+      expect([status, pictures.data?.length]).to.deep.equal([200, 1]);
+    }
+    expect(await tasks()).to.have.length(4);
   });
 
   it('answers with the task as created if it cannot read it in time', async () => {
