@@ -122,7 +122,7 @@ describe('an answer with pictures in base64', () => {
   });
 
   it('has links while the store cannot deliver pictures, which are charged', async () => {
-    // contract 4.14:15
+    // contract 4.14:18
     const url = 'http://files.example/small.png';
     for (const method of ['sizeOf', 'read'] as const) {
       failing = method;

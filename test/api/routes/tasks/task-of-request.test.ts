@@ -56,7 +56,7 @@ describe('a call that waits for its task', () => {
   }
 
   it('answers with the picture of its one task after an outage of the database', async () => {
-    // contract 4.14:14
+    // contract 4.14:17
     const { status, body } = await callThroughOutage('/v1/images/generations', PICTURE, (id) =>
       finishAsSucceeded(app.database, { id }),
     );
@@ -66,7 +66,7 @@ describe('a call that waits for its task', () => {
   });
 
   it('creates new tasks under the key of a call whose pictures all failed, and none under that of another', async () => {
-    // contract 4.14:16
+    // contract 4.14:19
     const body = { ...PICTURE, n: 2 };
     const headers = { 'idempotency-key': 'k'.repeat(255) };
     const create = () =>
@@ -108,7 +108,7 @@ describe('a call that waits for its task', () => {
     { fails: 'returns nonsense', error: new TypeError('no such column'), code: 'internal_error' },
   ]) {
     it(`names the task and forbids a repetition if the database ${fails} until the end`, async () => {
-      // contract 4.14:14
+      // contract 4.14:17
       const task = await createOne();
       const reads = { readWaitedTask: async () => Promise.reject(error) };
       const wait = { untilMs: performance.now() + 300, socket };
