@@ -92,7 +92,7 @@ export function planConversion(
   return {
     lostFields: fitting.lost,
     upstreamRequest: upstream.upstream.buildRequest(named.request, options),
-    ...convertAnswer(client, upstream, between, meter, joined),
+    ...convertAnswer(client, upstream, named.request, between, meter, joined),
   };
 }
 
@@ -105,7 +105,7 @@ export function planUnexpectedAnswer(
 ): AnswerConversion {
   const charged = chain(normalized(request, meter, null), meter.chargeStage());
   const marked = chain(charged, markSignatures(signaturesOf(origin), format.client.hasCallSignatures === true));
-  return convertAnswer(format, format, marked, meter, null);
+  return convertAnswer(format, format, request, marked, meter, null);
 }
 
 /**
@@ -121,10 +121,14 @@ function normalized(
   return chain(kept, normalize());
 }
 
-/** @param between the stage from the upstream's events to the client's */
+/**
+ * @param sent the request for the upstream
+ * @param between the stage from the upstream's events to the client's
+ */
 function convertAnswer(
   { client }: WireFormat,
   { upstream }: UpstreamHalf,
+  sent: TextRequest,
   between: Stage<StreamEvent, StreamEvent>,
   meter: Meter,
   joined: JoinedChoice | null,
@@ -135,7 +139,7 @@ function convertAnswer(
   };
   const readStream = (): Stage<Frame, StreamEvent> => {
     const heard = chain(readEvents(), meter.hearingStage());
-    return chain(chain(heard, new ReadableEvents(upstream.parseStream(), meter)), between);
+    return chain(chain(heard, new ReadableEvents(upstream.parseStream(sent), meter)), between);
   };
   const renderStream = (context: RenderContext, wrap: StageWrapper = (stage) => stage): Stage<StreamEvent, string> => {
     const render = (): Stage<StreamEvent, string> => wrap(client.renderStream(context));

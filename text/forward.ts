@@ -91,11 +91,11 @@ class Forwarder implements Stage<Frame, Uint8Array> {
     shouldKeepEvent: ((event: ServerSentEvent) => boolean) | undefined,
     meter: Meter,
   ) {
-    this.#answer = new ReadableEvents(upstream.parseStream(), meter);
+    const stream = repairer.repairStream();
+    this.#answer = new ReadableEvents(stream.parser ?? upstream.parseStream(), meter);
     this.#shouldKeepEvent = shouldKeepEvent ?? (() => true);
     this.#meter = meter;
     this.#markEvent = markEvent;
-    const stream = repairer.repairStream();
     this.#repairer = stream;
     this.#measure = (event) => {
       meter.see(event);

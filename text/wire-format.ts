@@ -175,6 +175,8 @@ export interface Repairer {
 }
 
 export interface StreamRepairer {
+  /** Reads the events instead of `parseStream`, if the repairs need more than canonical events. */
+  readonly parser?: Stage<ServerSentEvent, StreamEvent>;
   /** Records the event that will be repaired next. */
   see(event: StreamEvent): void;
   /** Emits what to pass on instead of an event that has been read: the same when there is nothing to repair. */
@@ -216,8 +218,12 @@ export interface UpstreamFormat {
    * @throws ServiceError when the answer is an error, or not an answer at all
    */
   parseResult(body: unknown): Iterable<StreamEvent>;
-  /** The stage from an upstream's server-sent events to events to be normalized. Throws at an error event. */
-  parseStream(): Stage<ServerSentEvent, StreamEvent>;
+  /**
+   * The stage from an upstream's server-sent events to events to be normalized. Throws at an error event.
+   *
+   * @param sent the request for the upstream
+   */
+  parseStream(sent?: Pick<TextRequest, 'tools'>): Stage<ServerSentEvent, StreamEvent>;
   /**
    * The error that the client gets when an upstream refuses or fails.
    *

@@ -41,6 +41,14 @@ const completion = (message: JsonObject, reason: string | null): JsonObject => (
   choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: reason }],
 });
 const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } };
+/** A piece of a call. */
+const piece = (text: unknown, fields: JsonObject = {}, name?: string): JsonObject => ({
+  ...fields,
+  function: { ...(name !== undefined && { name }), arguments: text },
+});
+const started = (index: number, id: string, text: string): JsonObject => ({
+  ...piece(text, { index, id, type: 'function' }, 'look'),
+});
 
 describe('a forwarded answer', () => {
   describe('in chat completions', () => {
@@ -67,6 +75,29 @@ describe('a forwarded answer', () => {
         completion({ content: '', reasoning_content: 'Hm' }, 'length'),
       ],
       [
+        'content in parts',
+        completion(
+          {
+            content: [
+              { type: 'thinking', thinking: 'Hm' },
+              { type: 'text', text: 'x' },
+            ],
+          },
+          'stop',
+        ),
+        completion({ content: 'x', reasoning_content: 'Hm' }, 'stop'),
+      ],
+      [
+        'arguments as an object',
+        completion({ content: null, tool_calls: [{ ...call, ...piece({ a: 1 }, {}, 'look') }] }, 'tool_calls'),
+        completion({ content: null, tool_calls: [{ ...call, ...piece('{"a":1}', {}, 'look') }] }, 'tool_calls'),
+      ],
+      [
+        'a call without arguments',
+        completion({ content: null, tool_calls: [{ ...call, function: { name: 'look' } }] }, 'tool_calls'),
+        completion({ content: null, tool_calls: [call] }, 'tool_calls'),
+      ],
+      [
         'empty objects for nothing',
         completion({ content: 'x', audio: { id: '', data: '' }, function_call: { name: '', arguments: '' } }, 'stop'),
         completion({ content: 'x' }, 'stop'),
@@ -87,6 +118,107 @@ describe('a forwarded answer', () => {
         .that.matches(/^call_/);
       expect(choices[0].message).to.not.have.property('function_call');
       expect(choices[0].message['tool_calls']).to.have.deep.nested.property('[0].function', call.function);
+    });
+
+    it('has an id for each call', () => {
+      const { id: _id, ...unnamed } = call;
+      const { choices } = plan('chat-completions').checkResult(
+        completion({ content: null, tool_calls: [call, unnamed] }, 'tool_calls'),
+      ) as { choices: [{ message: { tool_calls: [JsonObject, JsonObject] } }] };
+      const [first, second] = choices[0].message.tool_calls;
+      expect(first).to.deep.equal(call);
+      expect(second)
+        .to.deep.include(unnamed)
+        .and.property('id')
+        .to.match(/^call_/);
+    });
+
+    const streams: readonly (readonly [string, sent: readonly JsonObject[], repaired: readonly JsonObject[]])[] = [
+      [
+        'calls that share an index',
+        [
+          { tool_calls: [started(0, 'a', '{"a":1}')] },
+          { tool_calls: [started(0, 'b', '{"b":')] },
+          { tool_calls: [piece('2}', { index: 0 })] },
+        ],
+        [
+          { tool_calls: [started(0, 'a', '{"a":1}')] },
+          { tool_calls: [started(1, 'b', '{"b":')] },
+          { tool_calls: [piece('2}', { index: 1 })] },
+        ],
+      ],
+      [
+        'calls without an index',
+        [
+          { tool_calls: [piece('{"a":', { id: 'a' }, 'look')] },
+          { tool_calls: [piece('1}')] },
+          { tool_calls: [piece('{}', { id: 'b' }, 'look')] },
+        ],
+        [
+          { tool_calls: [started(0, 'a', '{"a":')] },
+          { tool_calls: [piece('1}', { index: 0 })] },
+          { tool_calls: [started(1, 'b', '{}')] },
+        ],
+      ],
+      [
+        'arguments as an object',
+        [{ tool_calls: [piece({ a: 1 }, { index: 0, id: 'a' }, 'look')] }],
+        [{ tool_calls: [started(0, 'a', '{"a":1}')] }],
+      ],
+      [
+        'a call without an id',
+        [{ tool_calls: [piece('{', { index: 0 }, 'look')] }, { tool_calls: [piece('}', { index: 0 })] }],
+        [{ tool_calls: [started(0, 'minted', '{')] }, { tool_calls: [piece('}', { index: 0 })] }],
+      ],
+      [
+        'a name that follows the arguments',
+        [
+          { role: 'assistant', tool_calls: [piece('{"a":', { index: 0, id: 'a' })] },
+          { tool_calls: [piece('1}', { index: 0 }, 'look')] },
+        ],
+        [{ role: 'assistant' }, { tool_calls: [started(0, 'a', '{"a":1}')] }],
+      ],
+      [
+        'content in parts',
+        [{ content: [{ type: 'text', text: 'a' }, 'b'] }, { content: [{ type: 'thinking', thinking: 'Hm' }] }],
+        [{ content: 'ab' }, { content: null, reasoning_content: 'Hm' }],
+      ],
+    ];
+    for (const [what, sent, repaired] of streams) {
+      it(`a forwarded stream in chat completions is repaired of ${what}`, () => {
+        // contract 4.8:35
+        const text = passed('chat-completions', frames(...sent.map((delta) => chunk(delta)), '[DONE]'));
+        const read = dataOf(text.replaceAll(/call_minted_\w+/g, 'minted'));
+        expect(read.slice(0, sent.length)).to.deep.equal(repaired.map((delta) => chunk(delta)));
+      });
+    }
+
+    it('has arguments for each call of a stream at its end, with and without a reason', () => {
+      const called = chunk({ tool_calls: [{ index: 0, id: 'a', type: 'function', function: { name: 'look' } }] });
+      for (const end of [[chunk({}, 'stop'), '[DONE]'], ['[DONE]']]) {
+        const read = dataOf(passed('chat-completions', frames(called, ...end))) as JsonObject[];
+        expect(read.at(-2)).to.deep.nested.include({
+          'choices[0].delta.tool_calls': [started(0, 'a', '{}')],
+          'choices[0].finish_reason': 'tool_calls',
+        });
+      }
+    });
+
+    it('keeps the bytes of sound calls, of probabilities, and of text about calls', () => {
+      const logprobs = { content: [{ token: 'x', logprob: -1, bytes: null, top_logprobs: [] }], refusal: null };
+      const stream = frames(
+        chunk({ role: 'assistant', content: null, tool_calls: [started(0, 'a', '')] }),
+        chunk({ tool_calls: [piece('{"a":', { index: 0 })] }),
+        chunk({ tool_calls: [piece('1}', { index: 0 })] }),
+        chunk({ tool_calls: [started(1, 'b', '{}')] }),
+        { id: 'c', choices: [{ index: 0, delta: { content: '{"arguments": {"content": [' }, logprobs }] },
+        chunk({}, 'tool_calls'),
+        '[DONE]',
+      ).replaceAll('":', '": ');
+      const request = textRequest({ tools: [{ name: 'look' }] });
+      const forwarding = planForwarding(FORMATS['chat-completions'].upstream, {}, request, options, new Meter());
+      const text = Buffer.concat(runStage([Buffer.from(stream)], fromBytes(forwarding.forwardStream()))).toString();
+      expect(text).to.equal(stream);
     });
 
     it('has the pieces of a call in the legacy form where clients that sent tools look for them', () => {

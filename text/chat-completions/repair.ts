@@ -8,14 +8,22 @@ import { DONE, encodeEvent, type ServerSentEvent } from '../sse.ts';
 import type { Emit } from '../stage.ts';
 import { arrayOf, countOf, objectOf, stringOf } from '../upstream-errors.ts';
 import type { RepairContext, Repairer, StreamRepairer } from '../wire-format.ts';
+import { piecesOfContent } from './content.ts';
 import { FINISH_REASONS, renderUsage } from './render-result.ts';
+import { extraContentOf } from './signatures.ts';
+import { argumentsTextOf, type CallPiece, callsOf } from './tool-calls.ts';
+import { ChatStreamParser } from './upstream.ts';
 
 export function createRepairer(context: RepairContext): Repairer {
   return {
     repairResult: (completion) => {
       const repaired = withChoices(completion, (choice) => {
-        const whole = withCalls(withReasoning(choice, 'message'), 'message', () => newCallId());
-        const hasCalls = arrayOf(objectOf(whole['message'])['tool_calls']).length > 0;
+        const sent = callsOf(objectOf(choice['message']));
+        const calls = sent.map(wholeCall);
+        const isSound = calls.every((call, place) => call === sent[place]);
+        const read = withContent(withReasoning(choice, 'message'), 'message');
+        const whole = withCalls(read, 'message', isSound ? null : calls);
+        const hasCalls = calls.length > 0;
         return withEnd(whole, 'message', { hasText: isObject(objectOf(whole['message'])['audio']), hasCalls });
       });
       return withUsage(repaired, 'usage', context.usage(), renderUsage);
@@ -31,11 +39,14 @@ interface Held {
   readonly hasCalls: boolean;
 }
 
-/** Matches every chunk with something to repair; all others are not parsed. */
+/** Matches every chunk with something to repair that the reader finds sound; all others are not parsed. */
 const MAY_NEED_REPAIR =
   /"finish_reason"\s*:\s*"|"reasoning"\s*:|"role"\s*:\s*""|"delta"\s*:\s*null|"message"\s*:|"function_call"\s*:\s*\{|"audio"\s*:\s*\{|"usage"\s*:\s*\{/;
 
+const EVERY_CHUNK = /^/;
+
 class ChatStreamRepairer implements StreamRepairer {
+  readonly parser: ChatStreamParser;
   readonly #context: RepairContext;
   /** Whether the client wants a chunk with the usage that has not come yet. */
   #lacksUsage: boolean;
@@ -44,7 +55,6 @@ class ChatStreamRepairer implements StreamRepairer {
   #latest: ServerSentEvent | null = null;
   readonly #choicesWithText = new Set<string>();
   readonly #choicesWithCalls = new Set<number>();
-  readonly #choicesWithFunctions = new Set<number>();
   readonly #endedChoices = new Set<number>();
   /** Whether there was any output before the current event. */
   #hasStarted = false;
@@ -52,6 +62,7 @@ class ChatStreamRepairer implements StreamRepairer {
 
   constructor(context: RepairContext) {
     this.#context = context;
+    this.parser = new ChatStreamParser(context.request);
     this.#lacksUsage = objectOf(context.body['stream_options'])['include_usage'] === true;
   }
 
@@ -72,22 +83,26 @@ class ChatStreamRepairer implements StreamRepairer {
     this.#latest = event;
     const hasStarted = this.#hasStarted;
     this.#hasStarted = this.#choicesWithText.size + this.#choicesWithCalls.size > 0;
-    const repair = (choice: JsonObject): JsonObject => this.#repairChoice(choice, hasStarted);
-    emit(repairEvent(event, MAY_NEED_REPAIR, (chunk) => this.#withUsage(withChoices(chunk, repair))));
+    const repair = (choice: JsonObject, place: number): JsonObject => this.#repairChoice(choice, place, hasStarted);
+    const trait = this.parser.isSound ? MAY_NEED_REPAIR : EVERY_CHUNK;
+    emit(repairEvent(event, trait, (chunk) => this.#withUsage(withChoices(chunk, repair))));
   }
 
-  #repairChoice(choice: JsonObject, hasStarted: boolean): JsonObject {
-    const index = Number(choice['index'] ?? 0);
-    const reported = withCalls(withReasoning(withDelta(choice, hasStarted), 'delta'), 'delta', () => {
-      const isFirst = !this.#choicesWithFunctions.has(index);
-      this.#choicesWithFunctions.add(index);
-      return isFirst ? newCallId() : null;
-    });
+  #repairChoice(choice: JsonObject, place: number, hasStarted: boolean): JsonObject {
+    const index = countOf(choice['index']) ?? place;
+    const read = withContent(withReasoning(withDelta(choice, hasStarted), 'delta'), 'delta');
+    const reported = withCalls(read, 'delta', this.#callsOf(index));
     const reason = stringOf(choice['finish_reason']);
     if (reason === '') return reported;
     if (finishReasonOf(reason) === null) return { ...reported, finish_reason: null };
     this.#endedChoices.add(index);
     return withEnd(reported, 'delta', this.#heldBy(index));
+  }
+
+  /** What the chunk adds to the calls of a choice; null if that needs no repair. */
+  #callsOf(index: number): JsonObject[] | null {
+    const pieces = this.parser.piecesOf(index);
+    return pieces.every(({ isSound }) => isSound) ? null : pieces.flatMap(deltaOfPiece);
   }
 
   #heldBy(index: number): Held {
@@ -115,7 +130,8 @@ class ChatStreamRepairer implements StreamRepairer {
       (index) => !this.#endedChoices.has(index),
     );
     return open.map((index) => {
-      const choice = withEnd({ index, delta: {} }, 'delta', this.#heldBy(index));
+      const called = withCalls({ index, delta: {} }, 'delta', this.#callsOf(index));
+      const choice = withEnd(called, 'delta', this.#heldBy(index));
       return JSON.stringify({ ...this.#identity(), choices: [choice] });
     });
   }
@@ -142,7 +158,7 @@ class ChatStreamRepairer implements StreamRepairer {
 }
 
 /** Returns the same object when no choice changes. */
-function withChoices(completion: JsonObject, repair: (choice: JsonObject) => JsonObject): JsonObject {
+function withChoices(completion: JsonObject, repair: (choice: JsonObject, place: number) => JsonObject): JsonObject {
   const choices = arrayOf(completion['choices']).map(objectOf);
   const repaired = choices.map(repair);
   return repaired.every((choice, index) => choice === choices[index])
@@ -174,28 +190,56 @@ function withReasoning(choice: JsonObject, field: 'message' | 'delta'): JsonObje
   return { ...choice, [field]: { ...message, reasoning_content: reported } };
 }
 
+/** Joins content in parts to the text that clients expect. */
+function withContent(choice: JsonObject, field: 'message' | 'delta'): JsonObject {
+  const held = objectOf(choice[field]);
+  if (!Array.isArray(held['content'])) return choice;
+  const pieces = piecesOfContent(held['content']);
+  const [text, thoughts] = (['text', 'reasoning'] as const).map((type) =>
+    pieces.map((piece) => (piece.type === type ? piece.text : '')).join(''),
+  );
+  const reasoning = stringOf(held['reasoning_content']) + (thoughts ?? '');
+  const message = { ...held, content: text || null, ...(reasoning !== '' && { reasoning_content: reasoning }) };
+  return { ...choice, [field]: message };
+}
+
 /**
- * Puts a function call, the earlier form, where clients that sent tools look for it, and removes the empty objects that
- * some upstreams send for nothing: clients would send them back.
+ * Puts calls where clients that sent tools look for them, also a function call, the earlier form, and removes the empty
+ * objects that some upstreams send for nothing: clients would send them back.
  *
- * @param newId returns the id of a call, or null for more of a call that has one
+ * @param calls the calls; null if those of the upstream need no repair
  */
-function withCalls(choice: JsonObject, field: 'message' | 'delta', newId: () => string | null): JsonObject {
+function withCalls(choice: JsonObject, field: 'message' | 'delta', calls: readonly JsonObject[] | null): JsonObject {
   const held = objectOf(choice[field]);
   const { function_call: called, audio } = held;
   const hasAudio = isObject(audio) ? Object.values(audio).some(Boolean) : audio !== undefined;
-  if (!isObject(called) && (hasAudio || audio === undefined)) return choice;
-  const { function_call: _called, audio: _audio, ...message } = held;
-  const kept = { ...message, ...(hasAudio && { audio }) };
-  const isCall = isObject(called) && stringOf(called['name']) + stringOf(called['arguments']) !== '';
-  if (!isCall || arrayOf(message['tool_calls']).length > 0) return { ...choice, [field]: kept };
-  const id = newId();
-  const call = {
-    ...(field === 'delta' && { index: 0 }),
-    ...(id !== null && { id, type: 'function' }),
-    function: called,
+  if (calls === null && !isObject(called) && (hasAudio || audio === undefined)) return choice;
+  const { function_call: _called, audio: _audio, tool_calls: _calls, ...message } = held;
+  const kept = calls ?? callsOf(held);
+  return {
+    ...choice,
+    [field]: { ...message, ...(hasAudio && { audio }), ...(kept.length > 0 && { tool_calls: kept }) },
   };
-  return { ...choice, [field]: { ...kept, tool_calls: [call] } };
+}
+
+/** A call of a whole answer with an id, and arguments as text. */
+function wholeCall(call: JsonObject): JsonObject {
+  const { function: called, index: _index, ...head } = call;
+  if (!isObject(called)) return call;
+  const id = stringOf(call['id']);
+  const text = argumentsTextOf(called['arguments']);
+  if (id !== '' && text.trim() !== '' && text === called['arguments']) return call;
+  return { ...head, id: id || newCallId(), type: 'function', function: { ...called, arguments: text.trim() || '{}' } };
+}
+
+/** A piece of a call as a delta; none while the call waits for its name. */
+function deltaOfPiece({ call, isFirst, isLast, text, delta, isSound }: CallPiece): JsonObject[] {
+  if (isSound) return [delta];
+  if (text === null) return [];
+  const called = { ...objectOf(delta['function']), arguments: isLast ? text.trim() || '{}' : text };
+  if (!isFirst) return [{ ...delta, index: call.number, function: called }];
+  const head = { id: call.id || newCallId(), type: 'function', ...extraContentOf(call.signature) };
+  return [{ ...delta, index: call.number, ...head, function: { ...called, name: call.name } }];
 }
 
 /** Gives the end of a choice one of the format's reasons, and an empty text if there was nothing at all. */

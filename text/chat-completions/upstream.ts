@@ -1,8 +1,7 @@
 /** The answers of chat-completions upstreams as canonical events. */
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import { parseEventData } from '../answer-json.ts';
-import type { AudioPart, FinishReason, StreamEvent } from '../canonical.ts';
-import { ObjectText } from '../object-text.ts';
+import type { AudioPart, FinishReason, StreamEvent, TextRequest } from '../canonical.ts';
 import { checkFinish, finishReasonOf } from '../finish-reasons.ts';
 import { DONE, type ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
@@ -20,8 +19,8 @@ import { readUsage } from '../usage.ts';
 import { eventsOfCall, canWrapCalls } from '../unwrap-calls.ts';
 import { piecesOfContent, reasoningOf } from './content.ts';
 import { compact } from '../read.ts';
-import { signatureOf } from './signatures.ts';
 import { TaggedText, type Piece } from './thinking-tags.ts';
+import { type CallPiece, callsOf, type ToolCall, ToolCalls } from './tool-calls.ts';
 
 /** The events of a chat.completion object, which differs from a chunk only by `message`. */
 export function parseResult(body: unknown): StreamEvent[] {
@@ -30,14 +29,14 @@ export function parseResult(body: unknown): StreamEvent[] {
   if (arrayOf(body['choices']).length === 0) throw malformedAnswer();
   const events: StreamEvent[] = [];
   const emit = (event: StreamEvent): void => void events.push(event);
-  const parser = new ChatStreamParser();
+  const parser = new ChatStreamParser({ tools: [] });
   parser.takeCompletion(body, 'message', emit);
   parser.finish(emit, true);
   return events;
 }
 
-export function parseStream(): Stage<ServerSentEvent, StreamEvent> {
-  return new ChatStreamParser();
+export function parseStream(sent: Pick<TextRequest, 'tools'> = { tools: [] }): Stage<ServerSentEvent, StreamEvent> {
+  return new ChatStreamParser(sent);
 }
 
 export function parseError(status: number, body: unknown, retryAfterSeconds?: number): UpstreamError {
@@ -61,40 +60,48 @@ function errorOf({ code, type, status, status_code: statusCode, message, detail 
   return upstreamError(typeof number === 'number' ? number : null, [code, type], message ?? detail);
 }
 
-interface ToolCall {
-  readonly key: string;
-  readonly id: string;
-  readonly name: string;
-  readonly arguments: ObjectText;
-}
-
 interface ChoiceState {
-  /** Tool calls by the upstream's index; several may have the same one. */
-  readonly callByIndex: Map<number, ToolCall>;
+  readonly calls: ToolCalls;
   /** Calls that may wrap others, which only their complete arguments show. */
   readonly wrappers: ToolCall[];
   readonly content: TaggedText;
-  lastIndex: number;
-  callCount: number;
   started: boolean;
   hasContent: boolean;
   finish: FinishReason | null;
 }
 
-class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
+export class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
+  /** Whether clients understand the calls and the content of the latest chunk as they are. */
+  isSound = true;
+  /** What the latest chunk adds to calls, by the choice. */
+  readonly #pieces: [choice: number, piece: CallPiece][] = [];
+  readonly #toolNames: ReadonlySet<string>;
   readonly #choices = new Map<number, ChoiceState>();
   #started = false;
   #done = false;
 
+  constructor({ tools }: Pick<TextRequest, 'tools'>) {
+    this.#toolNames = new Set(tools.map(({ name }) => name));
+  }
+
   push(event: ServerSentEvent, emit: Emit<StreamEvent>): void {
     if (this.#done) return;
-    if (event.data === DONE) {
+    const isDone = event.data === DONE;
+    const chunk = isDone ? {} : parseEventData(event);
+    this.isSound = true;
+    this.#pieces.length = 0;
+    if (isDone) {
       this.#done = true;
+      for (const [choice, state] of this.#choices) this.#endCalls(choice, state, emit);
       return;
     }
-    const chunk = parseEventData(event);
     throwIfError(chunk, event.event);
     this.takeCompletion(chunk, 'delta', emit);
+  }
+
+  /** What the latest chunk adds to the calls of a choice. */
+  piecesOf(choice: number): readonly CallPiece[] {
+    return this.#pieces.flatMap(([index, piece]) => (index === choice ? piece : []));
   }
 
   end(emit: Emit<StreamEvent>): void {
@@ -119,6 +126,7 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       const state = this.#choice(index);
       checkFinish(reported, state.hasContent);
       state.finish ??= reason;
+      this.#endCalls(index, state, emit);
     }
     // Some upstreams put the usage into the choice of the last chunk.
     const usage = chunk['usage'] ?? objectOf(arrayOf(chunk['choices'])[0])['usage'];
@@ -132,8 +140,11 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   finish(emit: Emit<StreamEvent>, hasEnded: boolean): void {
     for (const [choice, state] of this.#choices) {
       emitPieces(state.content.end(), choice, emit);
-      for (const { key, id, name, arguments: text } of state.wrappers) {
-        for (const event of eventsOfCall({ callId: id, name, arguments: text.text }, key, choice)) emit(event);
+      this.#endCalls(choice, state, emit);
+      for (const call of state.wrappers) {
+        const { id: callId, name, arguments: text } = call;
+        for (const event of eventsOfCall({ callId, name, arguments: text.text }, keyOf(choice, call), choice))
+          emit(event);
       }
       if (state.finish === null && !hasEnded) continue;
       if (state.finish === null) checkFinish('', state.hasContent);
@@ -144,18 +155,8 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   #choice(index: number): ChoiceState {
     let state = this.#choices.get(index);
     if (state === undefined) {
-      const callByIndex = new Map<number, ToolCall>();
-      const content = new TaggedText();
-      state = {
-        callByIndex,
-        wrappers: [],
-        content,
-        lastIndex: -1,
-        callCount: 0,
-        started: false,
-        hasContent: false,
-        finish: null,
-      };
+      const calls = new ToolCalls(this.#toolNames);
+      state = { calls, wrappers: [], content: new TaggedText(), started: false, hasContent: false, finish: null };
       this.#choices.set(index, state);
     }
     return state;
@@ -170,6 +171,7 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     }
     const reasoning = reasoningOf(delta);
     if (reasoning !== '') this.#takePiece(choice, state, { type: 'reasoning', text: reasoning }, emit);
+    if (Array.isArray(delta['content'])) this.isSound = false;
     for (const piece of piecesOfContent(delta['content'])) this.#takePiece(choice, state, piece, emit);
     const refusal = stringOf(delta['refusal']);
     if (refusal !== '') this.#takePiece(choice, state, { type: 'text', text: refusal }, emit);
@@ -180,7 +182,10 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     }
     const calls = callsOf(delta);
     if (calls.length > 0 && !state.content.isPlain) emitPieces(state.content.end(), choice, emit);
-    for (const call of calls) this.#takeToolCall(choice, state, call, emit);
+    for (const call of calls) {
+      state.hasContent = true;
+      for (const piece of state.calls.take(call)) this.#takeCall(choice, state, piece, emit);
+    }
   }
 
   #takePiece(choice: number, state: ChoiceState, { type, text }: Piece, emit: Emit<StreamEvent>): void {
@@ -193,28 +198,27 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     emitPieces(state.content.push(text), choice, emit);
   }
 
-  #takeToolCall(choice: number, state: ChoiceState, delta: JsonObject, emit: Emit<StreamEvent>): void {
-    state.hasContent = true;
-    const called = objectOf(delta['function']);
-    const id = stringOf(delta['id']);
-    const name = stringOf(called['name']);
-    const index = countOf(delta['index']) ?? (name === '' ? state.lastIndex : state.lastIndex + 1);
-    const text = argumentsTextOf(called['arguments']);
-    let call = state.callByIndex.get(index);
-    if (call === undefined || isAnotherCall(call, id, name)) {
-      call = { key: `tool-${choice}-${state.callCount}`, id, name, arguments: new ObjectText() };
-      state.callCount += 1;
-      state.callByIndex.set(index, call);
-      if (canWrapCalls(name)) state.wrappers.push(call);
-      else
-        emit(
-          compact({ type: 'tool-input-start', id: call.key, callId: id, name, choice, signature: signatureOf(delta) }),
-        );
-    }
-    state.lastIndex = index;
-    call.arguments.add(text);
-    if (text !== '' && !canWrapCalls(call.name)) emit({ type: 'tool-input-delta', id: call.key, text });
+  #endCalls(choice: number, state: ChoiceState, emit: Emit<StreamEvent>): void {
+    for (const piece of state.calls.end()) this.#takeCall(choice, state, piece, emit);
   }
+
+  #takeCall(choice: number, state: ChoiceState, piece: CallPiece, emit: Emit<StreamEvent>): void {
+    this.#pieces.push([choice, piece]);
+    this.isSound &&= piece.isSound;
+    const { call, isFirst, text } = piece;
+    if (canWrapCalls(call.name)) {
+      if (isFirst) state.wrappers.push(call);
+      return;
+    }
+    const id = keyOf(choice, call);
+    const { id: callId, name, signature } = call;
+    if (isFirst) emit(compact({ type: 'tool-input-start', id, callId, name, choice, signature }));
+    if (text !== null && text !== '') emit({ type: 'tool-input-delta', id, text });
+  }
+}
+
+function keyOf(choice: number, { number }: ToolCall): string {
+  return `tool-${choice}-${number}`;
 }
 
 /** The audio in a delta or message. Some upstreams send an empty object for none. */
@@ -231,27 +235,4 @@ function audioOf({ audio }: JsonObject): Omit<AudioPart, 'type'> | null {
 
 function emitPieces(pieces: readonly Piece[], choice: number, emit: Emit<StreamEvent>): void {
   for (const { type, text } of pieces) emit({ type: `${type}-delta`, id: `${type}-${choice}`, text });
-}
-
-/**
- * Whether a delta starts a new call although there is one with its index: some upstreams give every call the index 0. A
- * call starts with a name. A delta that merely repeats the name has the same id or, without ids, follows unfinished
- * arguments.
- */
-function isAnotherCall(call: ToolCall, id: string, name: string): boolean {
-  if (name === '') return false;
-  return id === '' ? call.arguments.isWhole : id !== call.id;
-}
-
-/** Arguments are JSON text, but some upstreams send the object itself. */
-function argumentsTextOf(value: unknown): string {
-  return isObject(value) ? JSON.stringify(value) : stringOf(value);
-}
-
-/** The calls in a delta, including the older form with one call per message, which some upstreams send empty. */
-function callsOf(delta: JsonObject): JsonObject[] {
-  const calls = arrayOf(delta['tool_calls']).map(objectOf);
-  const { name, arguments: text } = objectOf(delta['function_call']);
-  if (calls.length > 0 || (stringOf(name) === '' && argumentsTextOf(text) === '')) return calls;
-  return [{ index: 0, function: { name, arguments: text } }];
 }

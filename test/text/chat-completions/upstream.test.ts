@@ -1,11 +1,26 @@
 import { expect } from 'chai';
 import { ServiceError } from '../../../domain/errors.ts';
 import { FORMATS } from '../../../text/formats.ts';
-import { type AnswerPart, type TextResult, type Turn, UNREPORTED_USAGE } from '../../../text/canonical.ts';
+import {
+  type AnswerPart,
+  type StreamEvent,
+  type TextResult,
+  type Turn,
+  UNREPORTED_USAGE,
+} from '../../../text/canonical.ts';
 import { chatCompletions } from '../../../text/chat-completions/index.ts';
 import { resultOf } from '../answers.ts';
-import { DONE, encodeEvent } from '../../../text/sse.ts';
-import { answerOfStream, brokenStream, partsOf, renderContext, streamedTo, textRequest } from '../support.ts';
+import { DONE, encodeEvent, type ServerSentEvent } from '../../../text/sse.ts';
+import { runStage } from '../../../text/stage.ts';
+import {
+  answerOfStream,
+  brokenStream,
+  eventsOfText,
+  partsOf,
+  renderContext,
+  streamedTo,
+  textRequest,
+} from '../support.ts';
 
 const { upstream, client } = chatCompletions;
 const options = { model: 'upstream-model', apiKey: 'secret' };
@@ -23,6 +38,10 @@ function delta(value: unknown, finishReason: string | null = null): unknown {
 
 function calls(...toolCalls: readonly unknown[]): unknown {
   return delta({ tool_calls: toolCalls });
+}
+
+function chunkEvent(chunk: unknown): ServerSentEvent {
+  return { event: null, data: JSON.stringify(chunk) };
 }
 
 function argumentsOf(result: TextResult): (string | null)[] {
@@ -68,6 +87,43 @@ describe('chat completions upstream', () => {
         calls({ index: 0, id: 'a', function: named('x', ':1}') }),
       );
       expect(argumentsOf(result)).to.deep.equal(['{"a":1}']);
+    });
+
+    it('have the name that follows the first delta, or comes in pieces', () => {
+      const tools = [{ name: 'look' }];
+      for (const deltas of [
+        [{ id: 'a', function: { arguments: '{"a":' } }, { function: named('look', '1}') }],
+        [{ id: 'a', function: { name: null, arguments: '{"a":1}' } }, { function: { name: 'look' } }],
+        [{ id: 'a', function: named('lo', '') }, { function: named('ok', '{"a":1}') }],
+        [
+          { id: 'a', function: named('lo', '') },
+          { id: 'a', function: { name: 'ok' } },
+          { function: named('', '{"a":1}') },
+        ],
+        [
+          { id: 'a', function: named('look', '') },
+          { id: 'a', function: named('look', '{"a":1}') },
+        ],
+      ]) {
+        const chunks = deltas.map((each) => calls({ index: 0, ...each }));
+        const text = [...chunks.map((chunk) => JSON.stringify(chunk)), DONE].map((data) => encodeEvent(data)).join('');
+        const parsed = runStage(eventsOfText(text), upstream.parseStream({ tools }));
+        expect(partsOf(resultOf(parsed)), JSON.stringify(deltas)).to.deep.equal([
+          { type: 'tool-call', callId: 'a', name: 'look', arguments: '{"a":1}' },
+        ]);
+      }
+    });
+
+    it('start before their arguments if the request has their tools, and keep their order', () => {
+      const start = chunkEvent(calls({ index: 0, id: 'a', function: named('look', '') }));
+      const parser = upstream.parseStream({ tools: [{ name: 'look' }] });
+      const events: StreamEvent[] = [];
+      parser.push(start, (event) => void events.push(event));
+      expect(events.at(-1)).to.deep.include({ type: 'tool-input-start', callId: 'a', name: 'look' });
+      const result = answer(
+        calls({ index: 0, id: 'a', function: named('x', '') }, { index: 1, id: 'b', function: named('y', '{}') }),
+      );
+      expect(partsOf(result).map((part) => part.type === 'tool-call' && part.name)).to.deep.equal(['x', 'y']);
     });
 
     it('may give their arguments as an object', () => {
