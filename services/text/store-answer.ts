@@ -4,6 +4,7 @@ import { isObject, type JsonObject } from '../../domain/json.ts';
 import { RESPONSES } from '../../domain/policy.ts';
 import { parseJson } from '../../text/json/parse.ts';
 import type { WrittenJson } from '../../text/json/write.ts';
+import { RESPONSE_ENDS } from '../../text/responses/types.ts';
 import { parseServerSentEvents, type ServerSentEvent } from '../../text/sse.ts';
 import { chain, runStage, type Stage } from '../../text/stage.ts';
 import { objectOf, stringOf } from '../../text/upstream-errors.ts';
@@ -18,8 +19,8 @@ export function storingAnswer(exchange: Exchange, store: StoreResponse): Exchang
   const { unexpected } = exchange;
   let stored: Promise<void> | null = null;
   const taking = (): Stage<Piece, Piece> =>
-    takeEnd((pieces) => {
-      stored = storeStream(pieces, store);
+    takeEnd((piece) => {
+      stored = storeEnd(piece, store);
     });
   return {
     ...exchange,
@@ -53,24 +54,14 @@ function bytesOf(written: WrittenJson): Uint8Array {
   return typeof written === 'string' ? Buffer.from(written) : Buffer.concat(written);
 }
 
-/** Events that end a response with its output, and, for upstreams that leave the output out there, those with its items. */
-const ENDS = ['response.completed', 'response.incomplete'];
-const ITEM = 'response.output_item.done';
-/** The items and the end, which has them again. */
+/** A longer end has more than may be stored, even if it escapes characters. */
 const MAX_LENGTH = 2 * RESPONSES.maxBytes;
 
-/** The stage that passes on all pieces, and takes those with the items and the end of a response, unless they are very long. */
-function takeEnd(take: (pieces: readonly Piece[]) => void): Stage<Piece, Piece> {
-  const items: Piece[] = [];
-  let length = 0;
+/** The stage that passes on all pieces, and takes those that may have the end of a response, unless they are very long. */
+function takeEnd(take: (piece: Piece) => void): Stage<Piece, Piece> {
   return {
     push(piece, emit) {
-      const isEnd = ENDS.some((type) => mentions(piece, type));
-      if (isEnd || mentions(piece, ITEM)) {
-        length += piece.length;
-        if (length <= MAX_LENGTH) items.push(piece);
-        if (isEnd && length <= MAX_LENGTH) take(items);
-      }
+      if (piece.length <= MAX_LENGTH && RESPONSE_ENDS.some((type) => mentions(piece, type))) take(piece);
       emit(piece);
     },
     end() {},
@@ -81,17 +72,12 @@ function mentions(piece: Piece, type: string): boolean {
   return typeof piece === 'string' ? piece.includes(type) : bufferOf(piece).includes(type);
 }
 
-async function storeStream(pieces: readonly Piece[], store: StoreResponse): Promise<void> {
-  const bytes = pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece));
-  const items: JsonObject[] = [];
-  for (const event of runStage(bytes, parseServerSentEvents())) {
+async function storeEnd(piece: Piece, store: StoreResponse): Promise<void> {
+  const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece;
+  for (const event of runStage([bytes], parseServerSentEvents())) {
     const data = await dataOf(event);
     const type = stringOf(data['type']) || (event.event ?? '');
-    if (type === ITEM && isObject(data['item'])) items.push(data['item']);
-    const { response } = data;
-    if (!ENDS.includes(type) || !isObject(response)) continue;
-    const { output } = response;
-    return store(Array.isArray(output) && output.length > 0 ? response : { ...response, output: items });
+    if (RESPONSE_ENDS.includes(type) && isObject(data['response'])) return store(data['response']);
   }
 }
 

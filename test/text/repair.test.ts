@@ -7,9 +7,10 @@ import { UNREPORTED_USAGE } from '../../text/canonical.ts';
 import { planConversion } from '../../text/convert.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
+import { type Frame, isLong, readFrame } from '../../text/frames.ts';
 import { Meter } from '../../text/meter.ts';
 import { encodeEvent } from '../../text/sse.ts';
-import { runStage } from '../../text/stage.ts';
+import { chain, runStage, type Stage } from '../../text/stage.ts';
 import { resultOf } from './answers.ts';
 import { answerOfStream, eventsOfText, fromBytes, renderContext, textRequest } from './support.ts';
 
@@ -22,6 +23,20 @@ function plan(format: WireFormatName) {
 /** The text of a forwarded stream. */
 function passed(format: WireFormatName, text: string): string {
   return Buffer.concat(runStage([Buffer.from(text)], fromBytes(plan(format).forwardStream()))).toString();
+}
+
+/** The same, with long frames parsed beforehand. */
+function passedInSteps(format: WireFormatName, text: string): string {
+  const stage = plan(format).forwardStream();
+  const read: Stage<Frame, Frame> = { push: (frame, emit) => emit(isLong(frame) ? runSteps(frame) : frame), end() {} };
+  return Buffer.concat(runStage([Buffer.from(text)], fromBytes(chain(read, stage)))).toString();
+}
+
+function runSteps(frame: Frame): Frame {
+  const steps = readFrame(frame);
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return step.value;
 }
 
 function frames(...events: readonly unknown[]): string {
@@ -397,6 +412,48 @@ describe('a forwarded answer', () => {
   });
 
   describe('in responses', () => {
+    const item = (id: string): JsonObject => ({ id, type: 'message', content: [{ type: 'output_text', text: id }] });
+    const ended = (id: string, index?: number): JsonObject => ({
+      type: 'response.output_item.done',
+      ...(index !== undefined && { output_index: index }),
+      item: item(id),
+    });
+    const end = (output?: readonly JsonObject[], status = 'completed'): JsonObject => ({
+      type: `response.${status}`,
+      response: { id: 'r', ...(output !== undefined && { output }), status },
+    });
+    const LONG = 'x'.repeat(200_000);
+    const ENDS: Readonly<Record<string, readonly [sent: readonly JsonObject[], output: readonly JsonObject[]]>> = {
+      'the items of the stream instead of none': [
+        [ended('a', 0), ended('b', 1), end([])],
+        [item('a'), item('b')],
+      ],
+      'the items of the stream instead of no output': [[ended('a', 0), end(undefined, 'incomplete')], [item('a')]],
+      'the items in the order of their places': [
+        [ended('b', 1), ended('a', 0), end([])],
+        [item('a'), item('b')],
+      ],
+      'items without places in the order of the stream': [
+        [ended('a'), ended('b'), end([])],
+        [item('a'), item('b')],
+      ],
+      'an item at its place once': [[ended('a', 0), ended('b', 0), end([])], [item('b')]],
+      'a long item': [[ended(LONG), end([])], [item(LONG)]],
+      'an empty output if there were no items': [[end()], []],
+      'its own items': [[ended('a', 0), end([item('b')])], [item('b')]],
+    };
+    for (const [what, [sent, output]] of Object.entries(ENDS)) {
+      it(`ends a stream with ${what}, with and without names of events`, () => {
+        // contract 4.8.2:28 4.8.2:31
+        const named = sent.map((event) => encodeEvent(JSON.stringify(event), String(event['type']))).join('');
+        for (const stream of [frames(...sent), named]) {
+          const read = dataOf(passedInSteps('responses', stream));
+          expect(read.slice(0, -1)).to.deep.equal(sent.slice(0, -1));
+          expect(read.at(-1)).to.have.deep.nested.property('response.output', output);
+        }
+      });
+    }
+
     it('repeats the bound that the client sent, whatever bound the upstream received', () => {
       const forwarding = (body: JsonObject) =>
         planForwarding(FORMATS.responses.upstream, body, textRequest(), options, new Meter());

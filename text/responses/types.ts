@@ -12,6 +12,9 @@ export const ITEM_ID_PREFIXES: Readonly<Record<ItemKind, string>> = {
   'web-search': 'ws_',
 };
 
+/** The events that end a stream with the whole response. */
+export const RESPONSE_ENDS: readonly string[] = ['response.completed', 'response.incomplete'];
+
 /** `incomplete`: the answer was cut while the item was being written. */
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
 
