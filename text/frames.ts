@@ -10,7 +10,7 @@ import type { Emit, Stage } from './stage.ts';
 import { AnswerTooLongError } from './upstream-errors.ts';
 
 export interface Frame {
-  /** As received. */
+  /** As received, without a byte order mark at the beginning of the stream. */
   readonly bytes: Buffer;
   /** Whether the blank line has arrived; it may be missing at the end of a stream. */
   readonly isWhole: boolean;
@@ -27,6 +27,7 @@ const MAX_STRANGE_FRAME_BYTES = 1024 * 1024;
 
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
+const BYTE_ORDER_MARK = Buffer.of(0xef, 0xbb, 0xbf);
 
 /** The stage that splits the bytes of a stream, received in any pieces, into frames. Lines end in LF, CR LF or CR. */
 export function splitFrames(): Stage<Uint8Array, Frame> {
@@ -45,6 +46,7 @@ class FrameSplitter implements Stage<Uint8Array, Frame> {
   #isAtLineStart = true;
   /** An LF that arrives now belongs to the preceding CR. */
   #isAfterReturn = false;
+  #isFirst = true;
 
   push(given: Uint8Array, emit: Emit<Frame>): void {
     const bytes = Buffer.isBuffer(given) ? given : bufferOf(given);
@@ -89,13 +91,20 @@ class FrameSplitter implements Stage<Uint8Array, Frame> {
 
   /** The frame that these bytes complete. */
   #whole(last: Buffer): Buffer {
-    if (this.#restLength === 0) return last;
+    const isFirst = this.#isFirst;
+    this.#isFirst = false;
+    if (this.#restLength === 0) return isFirst ? withoutMark(last) : last;
     this.#keep(last);
     const whole = this.#rest.subarray(0, this.#restLength);
     this.#rest = Buffer.alloc(0);
     this.#restLength = 0;
-    return whole;
+    return isFirst ? withoutMark(whole) : whole;
   }
+}
+
+function withoutMark(bytes: Buffer): Buffer {
+  const { length } = BYTE_ORDER_MARK;
+  return bytes.subarray(0, length).equals(BYTE_ORDER_MARK) ? bytes.subarray(length) : bytes;
 }
 
 /** Finds line ends, looking at each byte once, whatever its value. */

@@ -61,6 +61,22 @@ describe('the frames of a stream', () => {
     ]);
   });
 
+  it('lack a byte order mark at the beginning of the stream, and keep any other, for any split', () => {
+    // WHATWG HTML, section 9.2.6
+    fc.assert(
+      fc.property(cuts, (places) => {
+        const text = 'data: a\n\n\uFEFFdata: \uFEFFb\n\n';
+        const frames = framesOf(`\uFEFF${text}`, places);
+        expect(Buffer.concat(frames.map(({ bytes }) => bytes)).toString()).to.equal(text);
+        expect(runStage(frames, readEvents())[0]).to.deep.equal({ event: null, data: 'a' });
+      }),
+    );
+    expect(framesOf('\uFEFFdata: a').map(({ bytes }) => bytes.toString())).to.deep.equal(['data: a']);
+    expect(framesOf(`\uFEFFdata: ${JSON.stringify('x'.repeat(LONG))}\n\n`).map(read)).to.have.nested.property(
+      '[0].event.json',
+    );
+  });
+
   it('frames are refused if one has more than 16 MiB', () => {
     const pieces = Array.from({ length: 17 }, () => Buffer.alloc(MIB, 'x'));
     expect(() => runStage(pieces, splitFrames())).to.throw(ServiceError, 'too long');

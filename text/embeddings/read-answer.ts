@@ -233,9 +233,12 @@ function base64Of(embedding: unknown): string {
   return Buffer.from(Float32Array.from(embedding).buffer).toString('base64');
 }
 
+/** Skips a byte order mark. */
+const decoder = new TextDecoder();
+
 function parseObject(bytes: Buffer): JsonObject {
   try {
-    const value: unknown = JSON.parse(bytes.toString());
+    const value: unknown = JSON.parse(decoder.decode(bytes));
     if (isObject(value)) return value;
   } catch (error) {
     throw malformedAnswer(error);

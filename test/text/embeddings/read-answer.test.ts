@@ -48,6 +48,11 @@ describe('the vectors of an answer', () => {
     fc.assert(property);
   });
 
+  it('pass after a byte order mark', () => {
+    const { body } = passed([Buffer.from('\uFEFF{"data":[{"embedding":[1]}],"usage":{"prompt_tokens":7}}')], 1);
+    expect(body).to.have.deep.nested.property('data[0]', { embedding: [1] });
+  });
+
   it('are passed on one by one, before their list ends', () => {
     const stage = streamVectors({ inputCount: 2, encoding: 'float', shape: 'list', model: 'sold', meter: new Meter() });
     const seen: string[] = [];
