@@ -1,15 +1,20 @@
 /** Changes deep inside a body. Unchanged parts stay the same objects. */
 import { isObject, type JsonObject } from '../domain/json.ts';
 
-/** Maps the objects of a list, and omits those that become null. */
-export function mapItems(holder: JsonObject, field: string, map: (item: JsonObject) => JsonObject | null): JsonObject {
+/** Maps the objects of a list, each to an object or several, and omits those that become null. */
+export function mapItems(
+  holder: JsonObject,
+  field: string,
+  map: (item: JsonObject) => JsonObject | readonly JsonObject[] | null,
+): JsonObject {
   const { [field]: list } = holder;
   if (!Array.isArray(list)) return holder;
   let isChanged = false;
-  const mapped = list.flatMap((item: unknown) => {
-    const result = isObject(item) ? map(item) : item;
+  const mapped = list.flatMap((item: unknown): readonly unknown[] => {
+    if (!isObject(item)) return [item];
+    const result = map(item);
     isChanged ||= result !== item;
-    return result === null ? [] : [result];
+    return result === null ? [] : [result].flat();
   });
   return isChanged ? { ...holder, [field]: mapped } : holder;
 }

@@ -1,10 +1,13 @@
 /** Bodies of other formats that agents send to the address of chat completions: contract 4.8.1. */
 import { badRequest } from '../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
+import { urlOf } from '../data-url.ts';
 import { mapItems } from '../map-json.ts';
 import { compact } from '../read.ts';
 import { parseRequest as parseResponsesRequest } from '../responses/parse-request.ts';
+import { arrayOf, objectOf } from '../upstream-errors.ts';
 import { buildRequest } from './build-request.ts';
+import { argumentsTextOf } from './tool-calls.ts';
 
 /** The choices of other formats by this format's name. */
 const CHOICES: ReadonlyMap<unknown, string> = new Map([
@@ -15,15 +18,15 @@ const CHOICES: ReadonlyMap<unknown, string> = new Map([
 const TOOL_TYPES: readonly unknown[] = ['function', 'custom', undefined];
 
 /**
- * The body as one of chat completions: Cursor sends a whole body of responses, other agents tools as in responses or
- * messages, or parts of content as in responses. What is none of these stays as it is.
+ * The body as one of chat completions: Cursor sends a whole body of responses, or tools and parts of content as in
+ * messages, other agents tools or parts as in responses. What is none of these stays as it is.
  *
  * @throws ServiceError `bad_request` if a body of responses is malformed, or has no meaning in chat completions
  */
 export function adoptBody(body: JsonObject): JsonObject {
   const { input, messages, tool_choice: choice } = body;
   if (input !== undefined && messages === undefined) return adoptResponsesBody(body);
-  const withParts = mapItems(body, 'messages', (message) => mapItems(message, 'content', adoptPart));
+  const withParts = mapItems(body, 'messages', adoptMessage);
   const withTools = mapItems(withParts, 'tools', nest);
   const adopted = adoptChoice(choice);
   return adopted === choice ? withTools : { ...withTools, tool_choice: adopted };
@@ -42,11 +45,45 @@ function adoptResponsesBody(body: JsonObject): JsonObject {
   };
 }
 
+/** Puts calls and results of messages where chat completions has them: results are messages of their own. */
+function adoptMessage(message: JsonObject): JsonObject | readonly JsonObject[] {
+  const adopted = mapItems(message, 'content', adoptPart);
+  const { role, content, tool_calls: calls } = adopted;
+  const blockType = role === 'assistant' ? 'tool_use' : 'tool_result';
+  const blocks = arrayOf(content)
+    .filter(isObject)
+    .filter(({ type }) => type === blockType);
+  if (blocks.length === 0 || (role !== 'assistant' && role !== 'user')) return adopted;
+  const others = arrayOf(content).filter((part) => !isObject(part) || part['type'] !== blockType);
+  const rest = { ...adopted, content: others.length === 0 ? null : others };
+  if (role === 'assistant') return { ...rest, tool_calls: [...arrayOf(calls), ...blocks.map(callOf)] };
+  return [...blocks.map(resultOf), ...(others.length === 0 ? [] : [rest])];
+}
+
+function callOf({ id, name, input }: JsonObject): JsonObject {
+  return { id, type: 'function', function: { name, arguments: argumentsTextOf(input) || '{}' } };
+}
+
+function resultOf(block: JsonObject): JsonObject {
+  const { tool_use_id, content = '' } = mapItems(block, 'content', adoptPart);
+  return { role: 'tool', tool_call_id: tool_use_id, content };
+}
+
 function adoptPart(part: JsonObject): JsonObject {
   const { type, text, image_url: url, detail } = part;
+  if (type === 'image') return adoptImage(part);
   if (type === 'input_text' || type === 'output_text') return { type: 'text', text };
   const isPicture = type === 'input_image' || type === 'image_url';
   return isPicture && typeof url === 'string' ? { type: 'image_url', image_url: compact({ url, detail }) } : part;
+}
+
+function adoptImage(part: JsonObject): JsonObject {
+  const { source, type: _type, ...rest } = part;
+  const { type, url, media_type: mediaType, data } = objectOf(source);
+  const bytes = typeof mediaType === 'string' && typeof data === 'string' ? { mediaType, data } : null;
+  if (type === 'url') return { ...rest, type: 'image_url', image_url: { url } };
+  if (type !== 'base64' || bytes === null) return part;
+  return { ...rest, type: 'image_url', image_url: { url: urlOf({ kind: 'base64', ...bytes }) } };
 }
 
 /** Puts the definition of a tool, or the name of a chosen one, into an object named like the type, where it is not. */

@@ -3,6 +3,7 @@ import type { JsonObject } from '../../../domain/json.ts';
 import { adoptBody } from '../../../text/chat-completions/adopt-body.ts';
 import { parseRequest } from '../../../text/chat-completions/parse-request.ts';
 import { objectOf } from '../../../text/upstream-errors.ts';
+import { growthOf } from '../../support/growth.ts';
 import { createRefusalReader } from '../../support/refusal.ts';
 
 const base = { model: 'textd-v2.5', messages: [{ role: 'user', content: 'Hello' }] };
@@ -15,6 +16,14 @@ const refusal = createRefusalReader((body) => adoptBody(objectOf(body)));
 function messagesOf(...content: readonly JsonObject[]): JsonObject {
   return { messages: [{ role: 'user', content }] };
 }
+
+const call = (id: string, name: string, text: string): JsonObject => ({
+  id,
+  type: 'function',
+  function: { name, arguments: text },
+});
+const picture = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' } };
+const adoptedPicture = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } };
 
 /** The body as the agent sends it, and as chat completions has it. */
 const CASES: Readonly<Record<string, readonly [sent: JsonObject, adopted: JsonObject]>> = {
@@ -52,6 +61,61 @@ const CASES: Readonly<Record<string, readonly [sent: JsonObject, adopted: JsonOb
     messagesOf({ type: 'image_url', image_url: 'https://a.example/b.png', detail: 'low' }),
     messagesOf({ type: 'image_url', image_url: { url: 'https://a.example/b.png', detail: 'low' } }),
   ],
+  'calls of messages': [
+    {
+      messages: [
+        {
+          role: 'assistant',
+          content: [
+            { type: 'text', text: 'So' },
+            { type: 'tool_use', id: 'a', name: 'read', input: { path: 'a.txt' } },
+            { type: 'tool_use', id: 'b', name: 'list' },
+          ],
+        },
+        { role: 'assistant', content: [{ type: 'tool_use', id: 'c', name: 'list', input: {} }] },
+      ],
+    },
+    {
+      messages: [
+        {
+          role: 'assistant',
+          content: [{ type: 'text', text: 'So' }],
+          tool_calls: [call('a', 'read', '{"path":"a.txt"}'), call('b', 'list', '{}')],
+        },
+        { role: 'assistant', content: null, tool_calls: [call('c', 'list', '{}')] },
+      ],
+    },
+  ],
+  'results of messages': [
+    messagesOf(
+      { type: 'text', text: 'Next' },
+      { type: 'tool_result', tool_use_id: 'a', content: 'Hello' },
+      { type: 'tool_result', tool_use_id: 'b', content: [{ type: 'text', text: 'Hi' }, picture], is_error: false },
+      { type: 'tool_result', tool_use_id: 'c' },
+    ),
+    {
+      messages: [
+        { role: 'tool', tool_call_id: 'a', content: 'Hello' },
+        { role: 'tool', tool_call_id: 'b', content: [{ type: 'text', text: 'Hi' }, adoptedPicture] },
+        { role: 'tool', tool_call_id: 'c', content: '' },
+        { role: 'user', content: [{ type: 'text', text: 'Next' }] },
+      ],
+    },
+  ],
+  'only results of messages': [
+    messagesOf({ type: 'tool_result', tool_use_id: 'a', content: 'Hello' }),
+    { messages: [{ role: 'tool', tool_call_id: 'a', content: 'Hello' }] },
+  ],
+  'pictures of messages': [
+    messagesOf(
+      { ...picture, cache_control: { type: 'ephemeral' } },
+      { type: 'image', source: { type: 'url', url: 'https://a.example/b.png' } },
+    ),
+    messagesOf(
+      { ...adoptedPicture, cache_control: { type: 'ephemeral' } },
+      { type: 'image_url', image_url: { url: 'https://a.example/b.png' } },
+    ),
+  ],
   'any tool': [{ tool_choice: { type: 'any' } }, { tool_choice: 'required' }],
   'a choice as an object': [{ tool_choice: { type: 'auto' } }, { tool_choice: 'auto' }],
 };
@@ -71,10 +135,45 @@ describe('adopted body of chat completions', () => {
       { tools: [null, 'read', { type: 'function' }, { type: 'web_search', name: 'search' }], tool_choice: 'auto' },
       { input: 'Hello' },
       { messages: [null, { role: 'user', content: [null, 'Hi', { type: 'text', text: 'Hi' }] }] },
+      { messages: [{ role: 'user', content: [{ type: 'tool_use' }, { type: 'image' }] }] },
+      { messages: [{ role: 'assistant', content: [{ type: 'tool_result' }] }, { content: [{ type: 'tool_result' }] }] },
     ]) {
       const body = { ...base, ...fields };
       expect(adoptBody(body)).to.equal(body);
     }
+  });
+
+  it('has calls of messages and their results in the conversation', () => {
+    // contract 4.8.1:44
+    const { turns } = parseRequest(
+      adoptBody({
+        ...base,
+        messages: [
+          ...base.messages,
+          { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'read', input: { path: 'a.txt' } }] },
+          { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'Hello' }, picture] },
+        ],
+      }),
+      { compatibility: 'full' },
+    );
+    expect(turns.slice(1)).to.deep.equal([
+      { role: 'assistant', parts: [{ type: 'tool-call', callId: 'a', name: 'read', arguments: '{"path":"a.txt"}' }] },
+      { role: 'tool', parts: [{ type: 'tool-result', callId: 'a', content: [{ type: 'text', text: 'Hello' }] }] },
+      {
+        role: 'user',
+        parts: [{ type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: 'iVBORw0KGgo=' } }],
+      },
+    ]);
+  });
+
+  it('takes linear time for many blocks', () => {
+    const growth = growthOf((size) => {
+      const place = (id: number): JsonObject => ({ type: 'tool_result', tool_use_id: `${id}`, content: 'Hello' });
+      const content = Array.from({ length: size }, (_, id) => place(id));
+      const body = { ...base, messages: [{ role: 'user', content }] };
+      return () => adoptBody(body);
+    });
+    expect(growth).to.be.at.most(3);
   });
 
   it('has the conversation, the tools and the settings of a body of responses', () => {
