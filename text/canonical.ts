@@ -348,8 +348,8 @@ export interface Finish {
  *
  * Renderers get events that have been through `normalize`, in the order `response-start usage? (start delta* end)*
  * usage? finish+`, where parts of one choice never overlap, deltas are not empty, each call id is unique, a tool call's
- * arguments are never empty, and each choice finishes once. The pieces of a choice's audio may come anywhere before its
- * finish. Upstream parsers may emit events as sloppy as the upstream
+ * arguments are never empty, and each choice finishes once. The pieces of a choice's audio and the probabilities of its
+ * tokens may come anywhere before its finish. Upstream parsers may emit events as sloppy as the upstream
  * (see `normalize.ts`), but parts of different kinds never share an id.
  */
 export type StreamEvent =
@@ -376,6 +376,8 @@ export type StreamEvent =
   | { readonly type: 'tool-input-delta'; readonly id: string; readonly text: string }
   | { readonly type: 'tool-input-end'; readonly id: string }
   | { readonly type: 'audio-delta'; readonly choice?: number | undefined; readonly audio: Omit<AudioPart, 'type'> }
+  /** Chat completions only: the probabilities of the tokens of the text that follows. */
+  | { readonly type: 'logprobs'; readonly choice?: number | undefined; readonly logprobs: JsonObject }
   | { readonly type: 'web-search-start'; readonly id: string; readonly query: string }
   | ({ readonly type: 'web-search-end'; readonly id: string } & FoundOnWeb)
   | { readonly type: 'usage'; readonly usage: Usage }
@@ -397,6 +399,7 @@ export interface AnswerSearch extends FoundOnWeb {
 export interface Choice {
   readonly parts: readonly AnswerPart[];
   readonly audio?: AudioPart | undefined;
+  readonly logprobs?: JsonObject | undefined;
   readonly searches?: readonly AnswerSearch[] | undefined;
   readonly finish: Finish;
 }

@@ -11,6 +11,7 @@ import {
   type TextResult,
   type Usage,
 } from './canonical.ts';
+import { Logprobs } from './logprobs.ts';
 import { compact } from './read.ts';
 
 type StartEvent = Extract<StreamEvent, { type: 'text-start' | 'reasoning-start' | 'tool-input-start' }>;
@@ -25,6 +26,7 @@ interface OpenPart {
 interface OpenChoice {
   readonly parts: AnswerPart[];
   audio: CollectedAudio | null;
+  logprobs?: Logprobs;
   searches?: AnswerSearch[];
   open: OpenPart | null;
   finish: Finish | null;
@@ -83,6 +85,8 @@ class Collector {
         return;
       case 'audio-delta':
         return this.#takeAudio(event);
+      case 'logprobs':
+        return (this.#choice(event.choice ?? 0).logprobs ??= new Logprobs()).add(event.logprobs);
       case 'finish':
         return this.#finish(event);
       case 'text-start':
@@ -177,8 +181,8 @@ function partOf({ start, text }: OpenPart, end: EndEvent): AnswerPart {
 
 function closed(choice: OpenChoice): Choice {
   if (choice.finish === null) throw new Error('the events end before the answer does');
-  const { parts, searches, finish } = choice;
-  return compact({ parts, audio: choice.audio?.result(), searches, finish });
+  const { parts, logprobs, searches, finish } = choice;
+  return compact({ parts, audio: choice.audio?.result(), logprobs: logprobs?.whole, searches, finish });
 }
 
 function illegal(event: StreamEvent): Error {

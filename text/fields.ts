@@ -20,6 +20,8 @@ export interface UnusedField extends Reader<undefined> {
   readonly use: 'none' | 'same-format';
   /** Null if any value is accepted. */
   readonly type: JsonType | null;
+  /** Whether the field is true by default, so that `false` asks for something. */
+  readonly isOnByDefault?: boolean;
 }
 
 function unusedField(use: UnusedField['use'], description: string, type: JsonType | null = null): UnusedField {
@@ -52,8 +54,8 @@ const FORWARDED = 'Passed to models with this format. No effect on other models'
 export const forwarded = unusedField('same-format', FORWARDED);
 
 /** A field of this type that upstreams of the same format get as it is. */
-export function forwardedAs(type: JsonType): UnusedField {
-  return unusedField('same-format', FORWARDED, type);
+export function forwardedAs(type: JsonType, options: Pick<UnusedField, 'isOnByDefault'> = {}): UnusedField {
+  return Object.assign(unusedField('same-format', FORWARDED, type), options);
 }
 
 /** How Genway uses the value of a field; null if the field is read or refused. */
@@ -156,11 +158,11 @@ export class Fields<Values> {
     return values as Values;
   }
 
-  /** The fields that are set and have no effect, unknown ones among them. `false` asks for nothing. */
+  /** The fields that are set and have no effect, unknown ones among them. Usually, `false` asks for nothing. */
   unused(): UnusedFields {
     const namesOf = (isWanted: (field: Reader<unknown> | undefined) => boolean): string[] =>
       Object.keys(this.object)
-        .filter((name) => isSet(this.object[name]) && this.object[name] !== false && isWanted(this.#fieldOf(name)))
+        .filter((name) => asksFor(this.object[name], this.#fieldOf(name)) && isWanted(this.#fieldOf(name)))
         .map((name) => this.at(name));
     const unknown = namesOf((field) => field === undefined);
     return {
@@ -179,6 +181,11 @@ export class Fields<Values> {
   at(name: string): string {
     return join(this.path, name);
   }
+}
+
+function asksFor(value: unknown, field: Reader<unknown> | undefined): boolean {
+  if (value === false) return field !== undefined && isUnused(field) && field.isOnByDefault === true;
+  return isSet(value);
 }
 
 export interface FieldsReader<Values> extends Reader<Fields<Values>> {

@@ -30,6 +30,7 @@ class ChoiceLimiter implements Stage<StreamEvent, StreamEvent> {
       case 'reasoning-start':
       case 'tool-input-start':
       case 'audio-delta':
+      case 'logprobs':
       case 'finish': {
         const original = event.choice ?? 0;
         if ('id' in event) this.#choiceOfPart.set(event.id, original);

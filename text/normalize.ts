@@ -7,7 +7,7 @@
  *   complete JSON and another part starts, or with the stream;
  * - empty or repeated call ids: replaced; empty arguments: `{}`;
  * - a finish reason that contradicts the presence of tool calls: corrected;
- * - audio anywhere in an answer: passed at once, since it overlaps no part;
+ * - audio and probabilities anywhere in an answer: passed at once, since they overlap no part;
  * - a finish or usage that comes early, late, twice or in pieces: merged and emitted at the end, usage first;
  * - an answer without a finish, as a dropped connection leaves it: 503 `result_transfer_failed`.
  */
@@ -75,6 +75,8 @@ class Normalizer implements Stage<StreamEvent, StreamEvent> {
       case 'audio-delta':
         this.#choice(event.choice ?? 0);
         this.#hasParts = true;
+        return emit(event);
+      case 'logprobs':
         return emit(event);
       case 'finish':
         this.#choice(event.choice ?? 0).finish ??= { reason: event.reason, stopSequence: event.stopSequence };

@@ -37,6 +37,7 @@ class Cutter implements Stage<StreamEvent, StreamEvent> {
       case 'response-start':
       case 'usage':
       case 'audio-delta':
+      case 'logprobs':
         return emit(event);
       case 'finish':
         if (!this.#cut.has(event.choice ?? 0)) return emit(event);

@@ -67,6 +67,9 @@ class Cutter implements Stage<StreamEvent, StreamEvent> {
       case 'usage':
       case 'audio-delta':
         return emit(event);
+      case 'logprobs':
+        if (!this.#hits.has(event.choice ?? 0)) emit(event);
+        return;
       case 'finish': {
         const stopSequence = this.#hits.get(event.choice ?? 0);
         return emit(stopSequence === undefined ? event : { ...event, reason: 'stop-sequence', stopSequence });

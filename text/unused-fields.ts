@@ -1,4 +1,5 @@
 /** The fields of a request that have no effect, which answers report: nothing is dropped in silence. */
+import type { JsonObject } from '../domain/json.ts';
 import type { Setting, TextRequest, UnusedFields } from './canonical.ts';
 import { hasCacheMarks, hasPart } from './turns.ts';
 import type { UpstreamHalf, WireFormat } from './wire-format.ts';
@@ -23,17 +24,50 @@ export function findFieldsUnusedWhenForwarded(
   return [...(request.unused?.always ?? []), ...settingNames(client, request, omitted)];
 }
 
-/** The fields without effect over an upstream that gets a converted request. @param omitted settings that it lacks */
+/**
+ * The fields of a client's body for an upstream of the same format that gets a converted request: those that the
+ * conversion knows nothing of.
+ *
+ * @param built the converted body
+ */
+export function findFieldsPassedOn(
+  client: WireFormat,
+  upstream: UpstreamHalf,
+  { body, request }: { readonly body: JsonObject; readonly request: TextRequest },
+  built: JsonObject,
+): JsonObject {
+  if (client.name !== upstream.name) return {};
+  const names = [...(request.unused?.converted ?? []), ...namesOfMissing(client, upstream, request)];
+  const passedOn = names.filter((name) => Object.hasOwn(body, name) && !Object.hasOwn(built, name));
+  return Object.fromEntries(passedOn.map((name) => [name, body[name]]));
+}
+
+/**
+ * The fields without effect over an upstream that gets a converted request.
+ *
+ * @param omitted settings that the request lacks
+ * @param passedOn the fields that it gets nevertheless
+ */
 export function findFieldsUnusedAfterConversion(
   client: WireFormat,
   upstream: UpstreamHalf,
   request: TextRequest,
   omitted: readonly Setting[] = [],
+  passedOn: JsonObject = {},
 ): readonly string[] {
   const { always = [], converted = [] } = request.unused ?? {};
-  const settings = settingNames(client, request, [...(upstream.upstream.missingSettings ?? []), ...omitted]);
-  const passedOn = client.name === upstream.name ? betaFieldNames(request) : new Set<string>();
-  return [...always, ...converted.filter((name) => !passedOn.has(name)), ...settings];
+  const found = [...converted, ...namesOfMissing(client, upstream, request)];
+  const betas = client.name === upstream.name ? betaFieldNames(request) : new Set<string>();
+  return [
+    ...always,
+    ...found.filter((name) => !betas.has(name) && !Object.hasOwn(passedOn, name)),
+    ...settingNames(client, request, omitted),
+  ];
+}
+
+/** The client's names of the settings that upstreams of a format have no field for. */
+function namesOfMissing(client: WireFormat, { upstream }: UpstreamHalf, request: TextRequest): readonly string[] {
+  return settingNames(client, request, upstream.missingSettings ?? []);
 }
 
 /** The client's names of those settings that the request has. */

@@ -39,7 +39,11 @@ import { readSpeech, SPEECH_TYPES, splitSpeech } from '../../text/voice/speech-a
 import { readTranscript, readTranscriptEvents } from '../../text/voice/transcript-answer.ts';
 import { buildTranscriptionRequest } from '../../text/voice/transcription.ts';
 import { isOutputConverted } from '../../text/structured-output.ts';
-import { findFieldsUnusedAfterConversion, findFieldsUnusedWhenForwarded } from '../../text/unused-fields.ts';
+import {
+  findFieldsPassedOn,
+  findFieldsUnusedAfterConversion,
+  findFieldsUnusedWhenForwarded,
+} from '../../text/unused-fields.ts';
 import type {
   SingleFormat,
   RenderContext,
@@ -179,11 +183,13 @@ export function planExchange(
     };
   }
   const conversion = planConversion(format, upstream, request, options, meter, joined);
-  const upstreamRequest = adapted(conversion.upstreamRequest);
+  const { body: built } = conversion.upstreamRequest;
+  const passedOn = findFieldsPassedOn(format, upstream, { body, request }, built);
+  const upstreamRequest = adapted({ ...conversion.upstreamRequest, body: { ...built, ...passedOn } });
   return {
     meter,
     unusedFields: [
-      ...findFieldsUnusedAfterConversion(format, upstream, request, upstreamRequest.omitted),
+      ...findFieldsUnusedAfterConversion(format, upstream, request, upstreamRequest.omitted, passedOn),
       ...conversion.lostFields,
       ...upstreamRequest.unused,
     ],

@@ -42,7 +42,7 @@ export function completionId(context: RenderContext): string {
 }
 
 function renderChoice(
-  { parts, audio, searches = [], finish }: Choice,
+  { parts, audio, logprobs, searches = [], finish }: Choice,
   index: number,
   context: RenderContext,
 ): JsonObject {
@@ -60,7 +60,7 @@ function renderChoice(
       ...renderCalls(calls, context),
       ...annotationsOf(searches.flatMap(({ results }) => results)),
     }),
-    logprobs: null,
+    logprobs: logprobs ?? null,
     finish_reason: finishReasonFor(finish.reason, context),
   };
 }

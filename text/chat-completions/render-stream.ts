@@ -2,6 +2,7 @@
 import type { JsonObject } from '../../domain/json.ts';
 import { UNREPORTED_USAGE, type AudioPart, type StreamEvent, type Usage } from '../canonical.ts';
 import { takesFreeText, textOfArguments } from '../free-text-tools.ts';
+import { Logprobs } from '../logprobs.ts';
 import { compact } from '../read.ts';
 import { DONE, encodeEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
@@ -39,6 +40,8 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
   readonly #toolIndexOfPart = new Map<string, number>();
   /** The arguments so far of calls that take free text, which is known once the arguments around it are complete. */
   readonly #openArguments = new Map<string, string>();
+  /** The probabilities for the next chunk of each choice. */
+  readonly #logprobs = new Map<number, Logprobs>();
   #usage: Usage = UNREPORTED_USAGE;
 
   constructor(context: RenderContext) {
@@ -74,6 +77,8 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
         return this.#endToolCall(event.id, emit);
       case 'audio-delta':
         return this.#takeAudio(event.audio, event.choice ?? 0, emit);
+      case 'logprobs':
+        return this.#takeLogprobs(event.logprobs, event.choice ?? 0, emit);
       case 'web-search-start':
         return;
       case 'web-search-end':
@@ -118,6 +123,13 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
     const { data, transcript, expiresAtSeconds: expires_at } = audio;
     const piece = compact({ id: audioId, data, transcript, expires_at });
     this.#emitChunk(index, JSON.stringify({ audio: piece }), 'null', emit);
+  }
+
+  #takeLogprobs(piece: JsonObject, index: number, emit: Emit<string>): void {
+    this.#choice(index, emit);
+    const logprobs = this.#logprobs.get(index) ?? new Logprobs();
+    logprobs.add(piece);
+    this.#logprobs.set(index, logprobs);
   }
 
   #startToolCall(event: Extract<StreamEvent, { type: 'tool-input-start' }>, emit: Emit<string>): void {
@@ -170,7 +182,10 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
   }
 
   #emitChunk(index: number, delta: string, finishReason: string, emit: Emit<string>): void {
-    const choice = `{"index":${index},"delta":${delta},"logprobs":null,"finish_reason":${finishReason}}`;
+    const logprobs = this.#logprobs.get(index);
+    this.#logprobs.delete(index);
+    const known = logprobs === undefined ? 'null' : JSON.stringify(logprobs.whole);
+    const choice = `{"index":${index},"delta":${delta},"logprobs":${known},"finish_reason":${finishReason}}`;
     emit(encodeEvent(`${this.#head}[${choice}]${this.#tail}`));
   }
 }

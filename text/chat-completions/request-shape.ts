@@ -349,7 +349,7 @@ const requestOf = (select: ReaderSelector) =>
       store: ignoredAs('boolean'),
       // Not standard, but sent by many clients of compatible services.
       chat_template_kwargs: forwardedAs('object'),
-      enable_thinking: forwardedAs('boolean'),
+      enable_thinking: forwardedAs('boolean', { isOnByDefault: true }),
       min_p: forwardedAs('number'),
       reasoning: forwardedAs('object'),
       reasoning_split: forwardedAs('boolean'),

@@ -119,6 +119,8 @@ export class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       const index = countOf(choice['index']) ?? position;
       // Some upstreams send the whole message at the end of a stream, usually a second time.
       const message = choice[field] ?? (this.#choice(index).hasContent ? null : choice['message']);
+      const { logprobs } = choice;
+      if (isObject(logprobs)) emit({ type: 'logprobs', choice: index, logprobs });
       this.#takeDelta(index, objectOf(message), emit);
       const reported = stringOf(choice['finish_reason']);
       const reason = finishReasonOf(reported);

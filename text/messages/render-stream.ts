@@ -38,7 +38,13 @@ class MessagesStreamRenderer implements Stage<StreamEvent, string> {
     if (event.type === 'response-start') return;
     if (event.type === 'usage') this.#usage = mergeUsage(this.#usage, event.usage);
     this.#startMessage(emit);
-    if (event.type === 'usage' || event.type === 'audio-delta' || !this.#isOfTheMessage(event)) return;
+    if (
+      event.type === 'usage' ||
+      event.type === 'audio-delta' ||
+      event.type === 'logprobs' ||
+      !this.#isOfTheMessage(event)
+    )
+      return;
     switch (event.type) {
       case 'reasoning-start':
         this.#part = event.id;
@@ -76,7 +82,9 @@ class MessagesStreamRenderer implements Stage<StreamEvent, string> {
   }
 
   /** A message has one choice. Omits parts of other choices, which clients cannot request. */
-  #isOfTheMessage(event: Exclude<StreamEvent, { type: 'response-start' | 'usage' | 'audio-delta' }>): boolean {
+  #isOfTheMessage(
+    event: Exclude<StreamEvent, { type: 'response-start' | 'usage' | 'audio-delta' | 'logprobs' }>,
+  ): boolean {
     const choice = 'choice' in event ? event.choice : undefined;
     if (event.type === 'finish' || event.type.endsWith('-start') || event.type === 'web-search-end')
       return (choice ?? 0) === 0;
