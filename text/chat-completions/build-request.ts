@@ -17,6 +17,7 @@ import type {
 import { withPortableCallIds } from '../call-ids.ts';
 import { urlOf } from '../data-url.ts';
 import { forwardedFields } from '../fields.ts';
+import { mapItems } from '../map-json.ts';
 import { compact } from '../read.ts';
 import { pairToolResults, textOf, transcriptOf } from '../turns.ts';
 import { objectOf } from '../upstream-errors.ts';
@@ -63,7 +64,7 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
     path: PATH,
     headers: headersOf(options),
     body: Object.assign(
-      forwardedFields(body, FORWARDED),
+      withoutEmpty(forwardedFields(body, FORWARDED)),
       compact({ model: options.model, reasoning_effort: request.reasoningEffort }),
       fieldsTaken(request, options),
       request.audioOutput && { audio: body['audio'] },
@@ -75,6 +76,19 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
   const streamed = { ...forwarded, body: { ...forwarded.body, stream_options: streamOptions } };
   if (request.includeUsage === true) return streamed;
   return { ...streamed, shouldKeepEvent: ({ data }) => !HAS_NO_CHOICES.test(data) || !isUsageAlone(data) };
+}
+
+/** Leaves out empty lists, which some upstreams refuse, as they do settings for tools without tools. */
+function withoutEmpty({ tools, tool_choice, parallel_tool_calls, stop, ...others }: JsonObject): JsonObject {
+  const toolFields = isEmpty(tools) ? {} : compact({ tools, tool_choice, parallel_tool_calls });
+  return mapItems({ ...others, ...toolFields, ...(!isEmpty(stop) && { stop }) }, 'messages', (message) => {
+    const { tool_calls: calls, ...rest } = message;
+    return calls !== undefined && isEmpty(calls) ? rest : message;
+  });
+}
+
+function isEmpty(list: unknown): boolean {
+  return list === undefined || (Array.isArray(list) && list.length === 0);
 }
 
 /** Not copied from the client's body: the bound has one name, audio has a price of its own, and vendors charge for searches by the piece. */

@@ -242,6 +242,27 @@ describe('chat completions upstream', () => {
     );
   });
 
+  it('receives no empty list of a client’s own body, and no settings for tools without tools', () => {
+    // contract 4.8:35
+    const question = { role: 'user', content: 'Hi' };
+    const answered = { role: 'assistant', content: 'Hello' };
+    const sent = { model: 'm', messages: [question, { ...answered, tool_calls: [] }], tools: [], stop: [] };
+    const settings = { tool_choice: 'none', parallel_tool_calls: false };
+    const request = textRequest({ stream: false });
+    for (const body of [
+      { ...sent, ...settings },
+      { ...sent, ...settings, tools: null },
+    ]) {
+      expect(upstream.forwardRequest(body, request, options).body).to.deep.equal({
+        model: options.model,
+        messages: [question, answered],
+      });
+    }
+    const tools = [{ type: 'function', function: { name: 'look' } }];
+    const whole = { model: options.model, messages: [question], tools, ...settings, stop: ['x'] };
+    expect(upstream.forwardRequest(whole, request, options).body).to.deep.equal(whole);
+  });
+
   it('receives options for web search only where its route permits them', () => {
     // contract 4.8.1:22
     const chatFields = { web_search_options: {} };
