@@ -271,7 +271,10 @@ const functionChoice = textOr<ToolChoice>(
 
 const outputFormat = typed<OutputFormat | undefined>({
   text: object({}, () => undefined),
-  json_object: object({}, () => ({ type: 'json-object' })),
+  // Some compatible services take the schema here.
+  json_object: object({ schema: optional(JSON_SCHEMA) }, ({ schema }) =>
+    schema === undefined ? { type: 'json-object' } : { type: 'json-schema', name: 'answer', schema },
+  ),
   json_schema: object(
     {
       json_schema: record({
@@ -355,6 +358,9 @@ const requestOf = (select: ReaderSelector) =>
       reasoning_split: forwardedAs('boolean'),
       repetition_penalty: forwardedAs('number'),
       thinking: forwardedAs('object'),
+      provider: ignoredAs('object'),
+      transforms: ignored,
+      usage: ignoredAs('object'),
       audio,
       // No effect unless the route passes it on.
       web_search_options: optional(described(readObject, WHERE_OFFERED)),

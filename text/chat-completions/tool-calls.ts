@@ -1,5 +1,6 @@
 /** The tool calls of an answer, whose pieces upstreams of the format mark in several ways. */
 import { isObject, type JsonObject } from '../../domain/json.ts';
+import { jsonTextOf } from '../json/write.ts';
 import { ObjectText } from '../object-text.ts';
 import { arrayOf, countOf, objectOf, stringOf } from '../upstream-errors.ts';
 import { signatureOf } from './signatures.ts';
@@ -140,7 +141,7 @@ function isAnotherCall(call: ToolCall, id: string, name: string): boolean {
 
 /** Arguments are JSON text, but some upstreams send the object itself. */
 export function argumentsTextOf(value: unknown): string {
-  return isObject(value) ? JSON.stringify(value) : stringOf(value);
+  return isObject(value) ? jsonTextOf(value) : stringOf(value);
 }
 
 /** The calls in a delta, including the older form with one call per message, which some upstreams send empty. */

@@ -159,6 +159,13 @@ describe('chat completions request', () => {
     );
   });
 
+  it('reads the schema that some clients put beside `json_object`', () => {
+    const formatOf = (format: JsonObject) => parseRequest({ ...base, response_format: format }).outputFormat;
+    const schema = { type: 'object' };
+    expect(formatOf({ type: 'json_object' })).to.deep.equal({ type: 'json-object' });
+    expect(formatOf({ type: 'json_object', schema })).to.deep.equal({ type: 'json-schema', name: 'answer', schema });
+  });
+
   it('uses the larger of both fields for the output bound', () => {
     // contract 4.8.1:3
     for (const [older, newer] of [
