@@ -1,4 +1,5 @@
 /** Manual adjustments of balances. */
+import { retryOnLostConnection } from '../../db/connections.ts';
 import { CHECK_VIOLATION, type Database, isDatabaseError } from '../../db/database.ts';
 import { type Adjustment, adjustOnce } from '../../db/queries/credits.ts';
 import { ServiceError } from '../../domain/errors.ts';
@@ -16,10 +17,12 @@ export async function adjustBalance(
   adjustment: Adjustment & { readonly id: string },
 ): Promise<void> {
   const { id, accountId, amount } = adjustment;
-  const { transfer: made } = await adjustAlone(services, adjustment, async (database) => {
-    const adjusted = await adjustOnce(database, adjustment).catch(refuseOverdraft);
-    return { id, ...adjusted };
-  });
+  const adjust = () =>
+    adjustAlone(services, adjustment, async (database) => {
+      const adjusted = await adjustOnce(database, adjustment).catch(refuseOverdraft);
+      return { id, ...adjusted };
+    });
+  const { transfer: made } = await retryOnLostConnection(adjust);
   const madeAmount = made.credit === 'available' ? made.amount : -made.amount;
   if (made.kind === 'adjustment' && made.accountId === accountId && madeAmount === amount) return;
   throw new ServiceError(

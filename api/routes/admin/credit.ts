@@ -1,4 +1,6 @@
 /** Manual credits and adjustments. */
+import { isUnavailable } from '../../../db/connections.ts';
+import { ServiceError, UNREPEATABLE } from '../../../domain/errors.ts';
 import { newId } from '../../../domain/ids.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { dataOf } from '../../endpoint/answers.ts';
@@ -13,6 +15,15 @@ import { ACCOUNT } from '../../../services/resources/admin.ts';
 import { adjustmentSchema, topUpSchema } from '../../../services/input/admin.ts';
 import { showAccount } from './show-account.ts';
 import { TOP_UP } from '../../../services/resources/credit.ts';
+
+/** A repetition of the call would be another adjustment. */
+function unconfirmedAdjustment(id: string, cause: unknown): ServiceError {
+  return new ServiceError(
+    'processing_unavailable',
+    `The database did not confirm the adjustment ${id}. Look for it among the entries of the account before sending it again.`,
+    { ...UNREPEATABLE, cause },
+  );
+}
 
 export const creditEndpoints = endpoints('Administration', {
   topUp: endpoint({
@@ -48,7 +59,11 @@ export const creditEndpoints = endpoints('Administration', {
       const { id: accountId } = await existingAccount(services.database, params.account_id);
       const author = authorOf(caller, given);
       const id = newId('transfer');
-      await adjustBalance(services, { id, accountId, amount: parseUsd(amount_usd), author, reason });
+      await adjustBalance(services, { id, accountId, amount: parseUsd(amount_usd), author, reason }).catch(
+        (error: unknown) => {
+          throw isUnavailable(error) ? unconfirmedAdjustment(id, error) : error;
+        },
+      );
       return { data: { id, object: 'adjustment', account: await showAccount(services, accountId) } };
     },
   }),
