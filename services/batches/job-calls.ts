@@ -18,6 +18,7 @@ import type { BatchResult } from '../../providers/text/batches/vendor.ts';
 import type { UpstreamRoute } from '../../providers/text/candidates.ts';
 import type { TextUpstreams } from '../../providers/text/text-upstreams.ts';
 import { FORMATS } from '../../text/formats.ts';
+import { jsonTextOf } from '../../text/json/write.ts';
 import type { UpstreamRequest } from '../../text/wire-format.ts';
 
 export type JobRoute = Pick<UpstreamRoute, 'provider' | 'format' | 'model'>;
@@ -46,7 +47,7 @@ export function answerFrom(route: JobRoute, result: BatchResult | null): TextUps
     if (result.status !== 200) {
       throw errorForClient(FORMATS[route.format].upstream.parseError(result.status, result.body), call.body);
     }
-    const answer = arrivedAnswer(Buffer.from(JSON.stringify(result.body)), call.signal);
+    const answer = arrivedAnswer(Buffer.from(jsonTextOf(result.body)), call.signal);
     await call.begin(answer, prepared);
     await call.readOn(answer, prepared);
   };

@@ -17,6 +17,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import { isStorable } from '../../domain/storable-text.ts';
 import { BATCHES } from '../../domain/policy.ts';
 import type { Storage } from '../../storage/storage.ts';
+import { jsonTextOf } from '../../text/json/write.ts';
 import { InputFileMissingError, readBatchLines } from './read-lines.ts';
 import { endRefused, type LineTasks, type MediaEndpoint } from './start-task.ts';
 
@@ -79,7 +80,7 @@ async function copyLines(
     if (refusal !== null) {
       refused.push(endRefused({ batchId: id, number, attempt: 1, requestId: newId('request') }, refusal, encryption));
     }
-    const encryptedRequest = encryption.encryptCompact(JSON.stringify(body), contentId(id, number, 0));
+    const encryptedRequest = encryption.encryptCompact(jsonTextOf(body), contentId(id, number, 0));
     page.push({ number, customId, encryptedRequest, model: modelOf(body) });
     pageBytes += bytes;
     if (page.length >= PAGE_LINES || pageBytes >= PAGE_BYTES) await writePage();

@@ -4,6 +4,7 @@ import { finishUpload, findUpload, reserveUpload } from '../../db/queries/upload
 import { newId } from '../../domain/ids.ts';
 import { batchFileExpiry, privateKeyOf } from '../../services/batches/stored-file.ts';
 import type { Storage } from '../../storage/storage.ts';
+import { jsonTextOf } from '../../text/json/write.ts';
 
 interface Stores {
   readonly database: Database;
@@ -16,7 +17,7 @@ export async function storeBatchInput(
   accountId: string,
   lines: readonly object[],
 ): Promise<string> {
-  const content = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+  const content = lines.map((line) => `${jsonTextOf(line)}\n`).join('');
   const id = newId('file');
   const createdAt = new Date();
   const file = {

@@ -9,7 +9,8 @@ import { findCallersOfKeys } from '../../../db/queries/api-keys.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { PATIENCE_MS } from '../../support/eventually.ts';
 import { cancelBatch, sumBatches } from '../../../db/queries/batches.ts';
-import { claimBatchLines } from '../../../db/queries/batch-lines.ts';
+import { findEncryptedRequest } from '../../../db/queries/batch-jobs.ts';
+import { claimBatchLines, contentId } from '../../../db/queries/batch-lines.ts';
 import { liftOperatorPause, pauseByOperator, retryFailedLines } from '../../../db/queries/batch-actions.ts';
 import { findAnyBatch, pauseBatch, readFunds } from '../../../db/queries/batch-runs.ts';
 import { streamMonth } from '../../../db/queries/month-export.ts';
@@ -27,6 +28,8 @@ import { type ChunkResult, type ChunkServices, runChunk } from '../../../service
 import { createAnswerStore } from '../../../services/batches/store-answers.ts';
 import { createLocalStorage } from '../../../storage/local.ts';
 import type { Storage } from '../../../storage/storage.ts';
+import { parseJson } from '../../../text/json/parse.ts';
+import { objectOf } from '../../../text/upstream-errors.ts';
 import { readStoredLines, storeBatchInput } from '../../support/batches.ts';
 import { CATALOGUE } from '../../support/catalogue.ts';
 import { createTestDatabase } from '../../support/database.ts';
@@ -254,6 +257,21 @@ describe('the steps of a batch', () => {
       expect(JSON.stringify(answers[0]?.response?.body)).to.match(new RegExp(`"(object|type)":"${kind}"`));
     });
   }
+
+  it('keep the digits of large integers in requests', async () => {
+    // contract 4.8:60
+    const input = '"input":{"id":2512292042121000001}';
+    const call = `{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"look",${input}}]}`;
+    const body = objectOf(await parseJson(Buffer.from(`{"model":"textc-M3","messages":[${call}]}`)));
+    const url = '/v1/messages';
+    const batch = await create(
+      await createFundedKey(parts.database),
+      [{ custom_id: 'a', method: 'POST', url, body }],
+      url,
+    );
+    const encrypted = await findEncryptedRequest(parts.database, batch.id, 1);
+    expect(ENCRYPTION.decrypt(encrypted, contentId(batch.id, 1, 0))).to.include(input);
+  });
 
   it('refuse an input whose lines name another endpoint, without a charge', async () => {
     // contract 4.17:3
