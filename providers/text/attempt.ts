@@ -11,6 +11,8 @@ import type { UpstreamEndpoint } from './upstream-endpoint.ts';
 /** A request prepared for a route. */
 export interface PreparedRequest {
   readonly upstreamRequest: UpstreamRequest;
+  /** Whether the upstream sends nothing before its answer is complete, although the client's answer is streamed. */
+  readonly isWhole?: boolean;
   /** Measures the part of the answer that has arrived. */
   readonly meter: {
     /** Whether anything has arrived, except keep-alives. */
@@ -52,6 +54,14 @@ const SILENCE_MS = { streamed: 10_000, whole: 60_000 };
 /** If the client of a whole answer disconnects after this much silence, it is a hint that the upstream is silent. */
 const HINT_MS = 15_000;
 
+/** Whether the upstream sends the answer while it makes it. */
+export function isStreamed(
+  { streamed }: { readonly streamed: boolean },
+  { isWhole = false }: Pick<PreparedRequest, 'isWhole'>,
+): boolean {
+  return streamed && !isWhole;
+}
+
 /**
  * Sends a request and lets the reader read its answer.
  *
@@ -68,18 +78,19 @@ export async function attempt<Prepared extends PreparedRequest>(
 ): Promise<FailedAttempt | null> {
   const { signal, left } = reader;
   const startedAtMs = nowMs();
+  const streamed = isStreamed(reader, prepared);
   const call = circuit.start(startedAtMs, reader.account);
   const expire = (): void => {
     // Once output has arrived, the silence may be due to a slow client.
     if (!prepared.meter.heard) answer.giveUp(new UpstreamError(SILENT));
   };
   const timer = setTimeout(expire, Math.min(limitMs, MAX_TIMER_MS));
-  const answer = new Answer(signal, () => void (reader.streamed || timer.refresh()));
+  const answer = new Answer(signal, () => void (streamed || timer.refresh()));
   const isSilentFor = (ms: number): boolean => !prepared.meter.heard && nowMs() - startedAtMs >= ms;
-  const isSilent = (): boolean => isSilentFor(SILENCE_MS[reader.streamed ? 'streamed' : 'whole']);
+  const isSilent = (): boolean => isSilentFor(SILENCE_MS[streamed ? 'streamed' : 'whole']);
   const noteLeaving = (): void => {
     if (isSilent()) call.failed('silent', nowMs(), null);
-    else if (!reader.streamed && isSilentFor(HINT_MS)) call.record('abandoned', nowMs());
+    else if (!streamed && isSilentFor(HINT_MS)) call.record('abandoned', nowMs());
   };
   left.listen(noteLeaving);
   let hadStarted = false;

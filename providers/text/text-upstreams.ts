@@ -7,7 +7,7 @@ import { FORMATS } from '../../text/formats.ts';
 import { platformOf } from '../../text/platforms/index.ts';
 import type { Credentials } from '../credentials/credentials.ts';
 import { openCredentials } from '../credentials/open.ts';
-import { attempt, type AnswerReader, type PreparedRequest } from './attempt.ts';
+import { attempt, type AnswerReader, isStreamed, type PreparedRequest } from './attempt.ts';
 import { classifyAttempt, describeAttempt, errorForClient, type AttemptReport } from './attempt-report.ts';
 import type { UpstreamOverride } from '../../domain/upstream-override.ts';
 import { Overrides } from './overrides.ts';
@@ -138,7 +138,7 @@ export function createTextUpstreams(
       if (!step || !endpoint) throw failover.refusal(nowMs());
       const { candidate, prepared } = step;
       const attemptedAtMs = nowMs();
-      const timeoutMs = timeoutOf(call, candidate.route, upstreams.settingsOf(candidate.route.provider));
+      const timeoutMs = timeoutOf(call, prepared, candidate.route, upstreams.settingsOf(candidate.route.provider));
       const limitMs = Math.min(timeoutMs, failover.leftMs(attemptedAtMs));
       const failure = await attempt(endpoint, board.of(candidate), prepared, call, limitMs, nowMs);
       const canGoOn = failure !== null && !call.signal.isCancelled && failover.failed(candidate, failure);
@@ -268,10 +268,13 @@ const SLOW_TOKENS_PER_SECOND = 20;
  * @param upstream undefined if the upstream has no limits of its own
  */
 export function timeoutOf(
-  { streamed, maxAnswerTokens }: Pick<TextCall<UpstreamRoute, PreparedRequest>, 'streamed' | 'maxAnswerTokens'>,
+  call: Pick<TextCall<UpstreamRoute, PreparedRequest>, 'streamed' | 'maxAnswerTokens'>,
+  prepared: Pick<PreparedRequest, 'isWhole'>,
   route: AnswerTimeouts,
   upstream: AnswerTimeouts | undefined,
 ): number {
+  const { maxAnswerTokens } = call;
+  const streamed = isStreamed(call, prepared);
   const name = streamed ? 'firstByteTimeoutMs' : 'silenceTimeoutMs';
   const configured = route[name] ?? upstream?.[name];
   if (configured !== undefined || streamed || maxAnswerTokens === null) return configured ?? DEFAULT_TIMEOUTS[name];

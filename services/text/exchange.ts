@@ -35,7 +35,7 @@ import { readRanking } from '../../text/rerank/read-answer.ts';
 import { runStage, type Stage } from '../../text/stage.ts';
 import { adaptBody, namesForClient } from '../../text/route-fields.ts';
 import { buildSpeechRequest } from '../../text/voice/speech.ts';
-import { readSpeech, SPEECH_TYPES, splitSpeech } from '../../text/voice/speech-answer.ts';
+import { convertSpeech, readSpeech, SPEECH_TYPES, splitSpeech } from '../../text/voice/speech-answer.ts';
 import { readTranscript, readTranscriptEvents } from '../../text/voice/transcript-answer.ts';
 import { buildTranscriptionRequest } from '../../text/voice/transcription.ts';
 import { isOutputConverted } from '../../text/structured-output.ts';
@@ -307,17 +307,25 @@ function planSpeech(
   meter: Meter,
   reportsTokens: boolean,
 ): Exchange {
-  const readStream = (): Stage<Frame, Piece> => readSpeech(speech, meter);
+  const isNative = route.format === 'generate-content';
   const upstreamRequest = buildSpeechRequest(speech, route, options, reportsTokens);
   const { body, unused } = adaptBody(upstreamRequest.body, route);
   return {
     meter,
     unusedFields: unused,
     upstreamRequest: { ...upstreamRequest, body },
+    isWhole: isNative && !speech.asEvents,
     readResult: async () => null,
     splitStream: splitSpeech,
-    readStream,
-    unexpected: null,
+    readStream: () => readSpeech(speech, meter),
+    unexpected: isNative
+      ? {
+          streamResult: async (bytes) => convertSpeech(await parseAnswer(bytes), speech, meter),
+          collectStream: () => {
+            throw new Error('speech is not collected');
+          },
+        }
+      : null,
     contentType: speech.asEvents ? EVENT_STREAM_TYPE : SPEECH_TYPES[speech.audioFormat],
   };
 }

@@ -214,6 +214,11 @@ function throwIfFailed(response: JsonObject): void {
   if (error !== undefined && error !== null) {
     throw parseError(countOf(objectOf(error)['code']) ?? 500, response);
   }
+  throwIfBlocked(response);
+}
+
+/** @throws ServiceError `content_policy_violation` for a blocked prompt */
+export function throwIfBlocked(response: JsonObject): void {
   const blocked = stringOf(objectOf(response['promptFeedback'])['blockReason']);
   if (blocked !== '') throw upstreamError(null, ['content_policy_violation']);
 }

@@ -4,7 +4,8 @@ import type { JsonObject } from '../../domain/json.ts';
 import { type SpeechOptions, UNREPORTED_USAGE } from '../canonical.ts';
 import { throwIfError } from '../chat-completions/upstream.ts';
 import { type Frame, framePieces, readEvents, splitFrames } from '../frames.ts';
-import { usageOf as readNativeUsage } from '../generate-content/upstream.ts';
+import { checkFinish, finishReasonOf } from '../finish-reasons.ts';
+import { throwIfBlocked, usageOf as readNativeUsage } from '../generate-content/upstream.ts';
 import { parseEventData } from '../answer-json.ts';
 import { type Meter, SPEECH_TOKENS_PER_SECOND } from '../meter.ts';
 import { cutShort } from '../normalize.ts';
@@ -48,6 +49,13 @@ export function readSpeech(speech: SpeechOptions, meter: Meter): Stage<Frame, Ui
   return new SpeechReading(speech, meter);
 }
 
+/** Converts an answer that Google sends whole to the bytes or events for the client. Throws like {@link readSpeech}. */
+export function convertSpeech(answer: unknown, speech: SpeechOptions, meter: Meter): (Uint8Array | string)[] {
+  const pieces: (Uint8Array | string)[] = [];
+  new SpeechReading(speech, meter).takeWhole(objectOf(answer), (piece) => void pieces.push(piece));
+  return pieces;
+}
+
 class SpeechReading implements Stage<Frame, Uint8Array | string> {
   readonly #speech: SpeechOptions;
   readonly #meter: Meter;
@@ -67,6 +75,12 @@ class SpeechReading implements Stage<Frame, Uint8Array | string> {
     this.#isText ??= isText(frame.bytes);
     if (this.#isText) this.#events.push(frame, (event) => this.#takeEvent(event, emit));
     else this.#takeAudio(frame.bytes, emit);
+  }
+
+  takeWhole(json: JsonObject, emit: Emit<Uint8Array | string>): void {
+    this.#isText = true;
+    this.#takeEvent({ event: null, data: '', json }, emit);
+    this.end(emit);
   }
 
   end(emit: Emit<Uint8Array | string>): void {
@@ -91,6 +105,7 @@ class SpeechReading implements Stage<Frame, Uint8Array | string> {
     if (isKeepAlive(event)) return;
     const data = parseEventData(event);
     throwIfError(data, event.event);
+    throwIfBlocked(data);
     if (data['candidates'] !== undefined || data['usageMetadata'] !== undefined) return this.#takeNative(data, emit);
     const { type, audio, usage } = data;
     if (type === 'speech.audio.delta') return this.#takeAudio(Buffer.from(stringOf(audio), 'base64'), emit);
@@ -116,8 +131,16 @@ class SpeechReading implements Stage<Frame, Uint8Array | string> {
         }
         this.#takeAudio(Buffer.from(stringOf(audio), 'base64'), emit);
       }
-      if (stringOf(candidate['finishReason']) !== '') this.#isDone = true;
+      this.#takeFinish(stringOf(candidate['finishReason']));
     }
+  }
+
+  /** Google cuts long speech off with `OTHER`: https://github.com/googleapis/python-genai/issues/922 */
+  #takeFinish(reported: string): void {
+    if (finishReasonOf(reported) === null) return;
+    checkFinish(reported, this.#hasAudio);
+    if (reported !== 'STOP') throw cutShort();
+    this.#isDone = true;
   }
 
   #takeAudio(bytes: Buffer, emit: Emit<Uint8Array | string>): void {

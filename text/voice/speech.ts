@@ -157,13 +157,17 @@ function buildOpenAiRequest(
   return { path: '/audio/speech', headers: headersOf(options), body };
 }
 
-/** https://ai.google.dev/gemini-api/docs/speech-generation */
-function buildNativeRequest({ text, voice, instructions, speed }: SpeechOptions, options: UpstreamOptions) {
+/**
+ * Google's streams end early where whole answers are complete: https://github.com/googleapis/python-genai/issues/922
+ *
+ * @see https://ai.google.dev/gemini-api/docs/speech-generation
+ */
+function buildNativeRequest({ text, voice, instructions, speed, asEvents }: SpeechOptions, options: UpstreamOptions) {
   if (typeof voice === 'object') throw badRequest('"voice" must be the name of a voice for this model');
   if (speed !== undefined && speed !== 1) throw badRequest('"speed" is not supported by this model');
   const said = instructions === undefined ? text : `${instructions}: ${text}`;
   return {
-    ...addressOf({ stream: true }, options),
+    ...addressOf({ stream: asEvents }, options),
     body: {
       contents: [{ role: 'user', parts: [{ text: said }] }],
       generationConfig: {

@@ -275,10 +275,11 @@ describe('a text upstream', () => {
     const upstream = { firstByteTimeoutMs: 5_000, silenceTimeoutMs: 6_000 };
     const route = { firstByteTimeoutMs: 7_000, silenceTimeoutMs: 8_000 };
     const timeout = (
-      of: Parameters<typeof timeoutOf>[1],
-      whose: Parameters<typeof timeoutOf>[2],
+      of: Parameters<typeof timeoutOf>[2],
+      whose: Parameters<typeof timeoutOf>[3],
       isStreamed: boolean,
-    ) => timeoutOf({ streamed: isStreamed, maxAnswerTokens: null }, of, whose);
+      isWhole = false,
+    ) => timeoutOf({ streamed: isStreamed, maxAnswerTokens: null }, { isWhole }, of, whose);
     for (const [of, whose, streamed, whole] of [
       [{}, undefined, 30_000, 120_000],
       [{}, {}, 30_000, 120_000],
@@ -287,6 +288,7 @@ describe('a text upstream', () => {
       [{ silenceTimeoutMs: 1 }, upstream, 5_000, 1],
     ] as const) {
       expect([timeout(of, whose, true), timeout(of, whose, false)]).to.deep.equal([streamed, whole]);
+      expect(timeout(of, whose, true, true), 'a stream of an answer that arrives whole').to.equal(whole);
     }
   });
 
@@ -298,9 +300,9 @@ describe('a text upstream', () => {
       [100_000, {}, 120_000],
       [16, { silenceTimeoutMs: 90_000 }, 90_000],
     ] as const) {
-      expect(timeoutOf({ streamed: false, maxAnswerTokens }, {}, configured)).to.equal(expectedMs);
-      expect(timeoutOf({ streamed: false, maxAnswerTokens }, configured, {})).to.equal(expectedMs);
-      expect(timeoutOf({ streamed: true, maxAnswerTokens }, configured, {})).to.equal(30_000);
+      expect(timeoutOf({ streamed: false, maxAnswerTokens }, {}, {}, configured)).to.equal(expectedMs);
+      expect(timeoutOf({ streamed: false, maxAnswerTokens }, {}, configured, {})).to.equal(expectedMs);
+      expect(timeoutOf({ streamed: true, maxAnswerTokens }, {}, configured, {})).to.equal(30_000);
     }
   });
 

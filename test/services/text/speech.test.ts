@@ -163,21 +163,32 @@ describe('POST /v1/audio/speech', () => {
 
 describe('speech of a model', () => {
   const silence = Buffer.alloc(48_000);
+  const part = { inlineData: { mimeType: 'audio/L16;codec=pcm;rate=24000', data: silence.toString('base64') } };
+  const usageMetadata = { promptTokenCount: 5, candidatesTokenCount: 25, totalTokenCount: 30 };
   let sent = '';
+  let path = '';
+  let finishReason = 'STOP';
   const upstream = useScriptedUpstream((request, response, body) => {
     sent = body;
-    if (request.url?.includes(':streamGenerateContent') === true) {
-      const part = { inlineData: { mimeType: 'audio/L16;codec=pcm;rate=24000', data: silence.toString('base64') } };
-      const usageMetadata = { promptTokenCount: 5, candidatesTokenCount: 25, totalTokenCount: 30 };
+    path = request.url ?? '';
+    if (path.includes(':streamGenerateContent')) {
       response.setHeader('content-type', 'text/event-stream');
       for (const answer of [
         { candidates: [{ content: { parts: [part] } }] },
-        { candidates: [{ content: { parts: [] }, finishReason: 'STOP' }], usageMetadata },
+        { candidates: [{ content: { parts: [] }, finishReason }], usageMetadata },
       ]) {
         response.write(`data: ${JSON.stringify(answer)}\r\n\r\n`);
       }
       response.end();
+    } else if (path.includes(':generateContent')) {
+      response.setHeader('content-type', 'application/json');
+      response.end(
+        JSON.stringify({ candidates: [{ content: { parts: [part] }, finishReason }], usageMetadata }, null, 2),
+      );
     } else response.end(silence);
+  });
+  beforeEach(() => {
+    finishReason = 'STOP';
   });
   const text = useTestText(() => {
     const byToken = soldTextModel(BY_TOKEN);
@@ -200,6 +211,7 @@ describe('speech of a model', () => {
   });
 
   it('of the native format gets a WAV header from Genway, and has tokens of audio', async () => {
+    // contract 4.8.6:70
     const body = { model: 'own', voice: 'Kore', input: 'Hello', instructions: 'Say calmly', response_format: 'wav' };
     const response = await text.post('/v1/audio/speech', body);
     const bytes = Buffer.from(await response.arrayBuffer());
@@ -208,7 +220,36 @@ describe('speech of a model', () => {
     expect(bytes.readUInt32LE(24)).to.equal(24_000);
     expect(await lastRow(text)).to.include({ input_tokens: '5', output_tokens: '25', audio_output_tokens: '25' });
     expect(JSON.parse(sent), 'the fields that the route sets').to.include({ service_tier: 'flex' });
+    expect(path).to.match(/:generateContent$/);
   });
+
+  it('of the native format is streamed if the client gets events', async () => {
+    const body = { model: 'own', voice: 'Kore', input: 'Hello', response_format: 'pcm', stream_format: 'sse' };
+    const events = eventsIn(await (await text.post('/v1/audio/speech', body)).text());
+    const audio = Buffer.concat(events.map((event) => Buffer.from(event.audio ?? '', 'base64')));
+    expect(audio.equals(silence)).to.equal(true);
+    expect(path).to.contain(':streamGenerateContent');
+  });
+
+  for (const [reason, status, code] of [
+    ['OTHER', 503, 'result_transfer_failed'],
+    ['MAX_TOKENS', 503, 'result_transfer_failed'],
+    ['SAFETY', 400, 'content_policy_violation'],
+  ] as const) {
+    it(`fails and costs nothing if the native format ends it with ${reason}`, async () => {
+      // contract 4.8.6:71
+      finishReason = reason;
+      const body = { model: 'own', voice: 'Kore', input: 'Hello', response_format: 'wav' };
+      const response = await text.post('/v1/audio/speech', body);
+      expect([response.status, Object(await response.json()).error.code]).to.deep.equal([status, code]);
+      expect(await lastRow(text)).to.include({ outcome: 'failed', charge: '0' });
+      text.resumeUpstreams();
+      const streamed = await text.post('/v1/audio/speech', { ...body, stream_format: 'sse' });
+      expect(eventsIn(await streamed.text()).at(-1)).to.nested.include({ type: 'error', 'error.code': code });
+      expect(await lastRow(text)).to.include({ outcome: 'failed', charge: '0' });
+      text.resumeUpstreams();
+    });
+  }
 
   it('is refused by a route that does not have the format', async () => {
     const response = await text.post('/v1/audio/speech', { model: 'own', voice: 'Kore', input: 'Hello' });
