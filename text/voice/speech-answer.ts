@@ -24,8 +24,8 @@ export const SPEECH_TYPES: Readonly<Record<SpeechFormat, string>> = {
   pcm: 'audio/pcm',
 };
 
-/** No file of audio starts like this. */
-const EVENTS = /^(?:data:|event:|id:|retry:|:|\{)/;
+/** No file of audio starts like this. Samples may start with any byte, but hardly with printable ones only. */
+const EVENTS = /^(?:data:|event:|id:|retry:|:|\{)[\t\n\r -~]*$/;
 const SNIFFED_BYTES = 8;
 
 /** The stage that splits an answer into events or, if it has none, into pieces as they arrive. */
