@@ -1,7 +1,8 @@
-/** The duration of audio, as its container announces it. */
+/** The duration of audio: by its frames, or as its container announces it. */
 import { type FileHandle, open } from 'node:fs/promises';
 import { parseFromTokenizer } from 'music-metadata';
 import { fromBlob } from 'strtok3';
+import { measureFrames } from './audio-frames.ts';
 
 /**
  * Usual files need a few dozen reads, and long files of some formats some hundred. Other files have millions of empty
@@ -16,7 +17,10 @@ export async function readAudioDuration(path: string): Promise<number | null> {
   const file = await open(path);
   try {
     const { size } = await file.stat();
-    const audio = new BoundedBlob(file, await bytesOfTag(file), size);
+    const from = await bytesOfTag(file);
+    const measured = await measureFrames(file, from, size);
+    if (measured !== null) return measured;
+    const audio = new BoundedBlob(file, from, size);
     const tokenizer = fromBlob(audio, { fileInfo: { path } });
     const { format } = await parseFromTokenizer(tokenizer, { skipCovers: true, skipPostHeaders: true });
     const { duration } = format;

@@ -11,7 +11,7 @@ import { encodeEvent, isKeepAlive, type ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import { arrayOf, malformedAnswer, objectOf, stringOf } from '../upstream-errors.ts';
 import { readUsage } from '../usage.ts';
-import { secondsToHold } from './transcription.ts';
+import { maxSecondsOf, secondsOf } from './transcription.ts';
 
 /** The white space before JSON, at most. */
 const MAX_SPACE = 16;
@@ -82,13 +82,14 @@ function inOpenAiForm(answer: JsonObject): { [name: string]: unknown } {
   return { text: text.trim(), usageMetadata: answer['usageMetadata'] };
 }
 
-/** Records the usage, and the seconds: as reported, or as the file announces. */
+/** Google counts so many tokens a second: https://ai.google.dev/gemini-api/docs/audio */
+const NATIVE_TOKENS_PER_SECOND = 32;
+
+/** Records the usage, and the seconds: as reported, or those of the file, or of the tokens of its audio, or the most. */
 function measure(body: JsonObject, { audio }: TranscriptionOptions, meter: Meter): void {
   const usage = objectOf(body['usage']);
-  const reported = [usage['seconds'], body['duration']]
-    .map(Number)
-    .find((seconds) => Number.isFinite(seconds) && seconds > 0);
-  meter.audioSeconds = reported ?? secondsToHold(audio);
+  // The second one is Mistral's: https://docs.mistral.ai/capabilities/audio_transcription
+  const reported = firstPositive(usage['seconds'], usage['prompt_audio_seconds'], body['duration']);
   meter.heard = true;
   if (stringOf(body['text']) !== '' && meter.outputLength === 0) {
     meter.see({ type: 'text-delta', id: '0', text: stringOf(body['text']) });
@@ -96,6 +97,12 @@ function measure(body: JsonObject, { audio }: TranscriptionOptions, meter: Meter
   const { usageMetadata } = body;
   if (usageMetadata !== undefined) meter.see({ type: 'usage', usage: readNativeUsage(objectOf(usageMetadata)) });
   else if (usage['input_tokens'] !== undefined) meter.see({ type: 'usage', usage: readUsage(usage) });
+  const heard = usageMetadata === undefined ? null : (meter.usage.audioInput ?? 0) / NATIVE_TOKENS_PER_SECOND;
+  meter.audioSeconds = reported ?? secondsOf(audio) ?? firstPositive(heard) ?? maxSecondsOf(audio);
+}
+
+function firstPositive(...values: readonly unknown[]): number | undefined {
+  return values.map(Number).find((value) => Number.isFinite(value) && value > 0);
 }
 
 /** The usage as reported, or the seconds. */

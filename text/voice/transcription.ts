@@ -87,12 +87,16 @@ export function maxSecondsOf({ bytes }: Pick<AudioFile, 'bytes'>): number {
   return Math.ceil(bytes / MIN_BYTES_PER_SECOND) + 1;
 }
 
-/** The seconds to hold for: those that the file announces, if its size is plausible for them; or else the most. */
-export function secondsToHold(audio: Pick<AudioFile, 'bytes' | 'seconds'>): number {
+/** The length of a file, rounded up, if its size is plausible for it; null if it is not known. */
+export function secondsOf(audio: Pick<AudioFile, 'bytes' | 'seconds'>): number | null {
   const { bytes, seconds } = audio;
-  const most = maxSecondsOf(audio);
-  if (seconds === null || bytes / seconds > MAX_BYTES_PER_SECOND) return most;
-  return Math.min(Math.ceil(seconds), most);
+  if (seconds === null || bytes / seconds > MAX_BYTES_PER_SECOND) return null;
+  return Math.min(Math.ceil(seconds), maxSecondsOf(audio));
+}
+
+/** The seconds to hold for: the length of the file; or else the most. */
+export function secondsToHold(audio: Pick<AudioFile, 'bytes' | 'seconds'>): number {
+  return secondsOf(audio) ?? maxSecondsOf(audio);
 }
 
 export function maxTranscriptTokens(audio: AudioFile): number {
