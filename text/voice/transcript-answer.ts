@@ -1,10 +1,12 @@
 /** The answers of upstreams that transcribe: whole, or as OpenAI's events. Genway makes texts and subtitles. */
+import { badRequest, type ServiceError } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { parseEventData } from '../answer-json.ts';
 import type { TranscriptionOptions } from '../canonical.ts';
 import { throwIfError } from '../chat-completions/upstream.ts';
+import { checkFinish, finishReasonOf } from '../finish-reasons.ts';
 import { type Frame, readEvents } from '../frames.ts';
-import { usageOf as readNativeUsage } from '../generate-content/upstream.ts';
+import { throwIfBlocked, usageOf as readNativeUsage } from '../generate-content/upstream.ts';
 import type { Meter } from '../meter.ts';
 import { cutShort } from '../normalize.ts';
 import { encodeEvent, isKeepAlive, type ServerSentEvent } from '../sse.ts';
@@ -73,13 +75,33 @@ export function readTranscriptEvents(
   };
 }
 
-/** An answer of the native format in OpenAI's form; any other unchanged. */
+/**
+ * An answer of the native format in OpenAI's form; any other unchanged.
+ *
+ * @throws ServiceError if moderation refused it, if the model cut it off, and if it is empty without a reason
+ */
 function inOpenAiForm(answer: JsonObject): { [name: string]: unknown } {
+  throwIfBlocked(answer);
   const [candidate] = arrayOf(answer['candidates']).map(objectOf);
   if (candidate === undefined) return { ...answer };
   const parts = arrayOf(objectOf(candidate['content'])['parts']).map(objectOf);
-  const text = parts.flatMap((part) => (part['thought'] === true ? [] : [stringOf(part['text'])])).join('');
-  return { text: text.trim(), usageMetadata: answer['usageMetadata'] };
+  const text = parts.map(textOfPart).join('').trim();
+  const reported = stringOf(candidate['finishReason']);
+  checkFinish(reported, text !== '');
+  const reason = finishReasonOf(reported);
+  if (reason === 'length') throw tooLong();
+  if (reason !== null && reported !== 'STOP') throw cutShort();
+  return { text, usageMetadata: answer['usageMetadata'] };
+}
+
+/** Models that only transcribe answer with parts of their own kind: https://github.com/hugalafutro/model-hotel/pull/923 */
+function textOfPart(part: JsonObject): string {
+  if (part['thought'] === true) return '';
+  return stringOf(objectOf(part['audioTranscription'])['text'] ?? part['text']);
+}
+
+function tooLong(): ServiceError {
+  return badRequest('The transcript is longer than the model can write; send "file" in shorter parts');
 }
 
 /** Google counts so many tokens a second: https://ai.google.dev/gemini-api/docs/audio */

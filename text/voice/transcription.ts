@@ -178,6 +178,9 @@ const TASKS = {
   translations: 'Translate the speech into English. Answer with the translation alone.',
 } as const;
 
+/** Models that only transcribe answer an instruction with nothing: https://github.com/hugalafutro/model-hotel/pull/923 */
+const TRANSCRIBER = /(?:^|-)transcribe(?:-|$)/;
+
 function buildNative({ audio, task, format, fields: given }: TranscriptionOptions, options: UpstreamOptions) {
   if (format !== 'json' && format !== 'text') throw badRequest('"response_format" must be one of: [json text]');
   if (audio.bytes > MAX_INLINE_BYTES) throw badRequest(`"file" must have at most ${MAX_INLINE_BYTES} bytes`);
@@ -191,7 +194,10 @@ function buildNative({ audio, task, format, fields: given }: TranscriptionOption
     contents: [
       {
         role: 'user',
-        parts: [{ text: hints.join(' ') }, { inlineData: { mimeType: audio.contentType, data: '' } }],
+        parts: [
+          ...(TRANSCRIBER.test(options.model) ? [] : [{ text: hints.join(' ') }]),
+          { inlineData: { mimeType: audio.contentType, data: '' } },
+        ],
       },
     ],
     ...(given['temperature'] !== undefined && { generationConfig: { temperature: given['temperature'] } }),
