@@ -6,6 +6,7 @@ import { badRequest } from '../domain/errors.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { VOICE } from '../domain/policy.ts';
 import { readAudioDuration } from '../storage/audio-duration.ts';
+import { readAudioType } from '../storage/audio-type.ts';
 import { spool, type SpooledFile } from '../storage/spool.ts';
 import type { AudioFile } from '../text/canonical.ts';
 import { boundedBody, createParser, toRefusal, tooLarge } from './receive-upload.ts';
@@ -75,7 +76,7 @@ export async function receiveAudio(
     if (file.bytes === 0) throw badRequest('The file is empty.');
     const audio = {
       filename: head.filename ?? 'audio',
-      contentType: head.mimeType,
+      contentType: (await readAudioType(file.path)) ?? head.mimeType,
       bytes: file.bytes,
       seconds: await readAudioDuration(file.path),
       read: () => file.read(),
