@@ -15,7 +15,7 @@ import {
   trimStoredResponses,
 } from '../../db/queries/stored-responses.ts';
 import type { Compatibility } from '../../domain/compatibility.ts';
-import { badRequest } from '../../domain/errors.ts';
+import { ServiceError } from '../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import { RESPONSES } from '../../domain/policy.ts';
 import { pause, repeat } from '../../domain/background-loop.ts';
@@ -60,6 +60,8 @@ export interface ResponseStore {
   stop(): Promise<void>;
 }
 
+/** By this code agents recognise that they must send the whole conversation: https://developers.openai.com/api/docs/guides/websocket-mode */
+const NOT_FOUND_CODE = 'previous_response_not_found';
 /** A client waits no longer than this for the storage of its response. */
 const MAX_WAIT_MS = 1_000;
 /** Responses that wait to be written take no more memory than this. */
@@ -154,9 +156,11 @@ function createReader(database: Database, encryption: Encryption) {
     findBefore: async (accountId: string, responseId: string | null): Promise<readonly StoredResponse[]> => {
       const rows = responseId === null ? [] : await findWhole({ accountId, responseId });
       if (rows !== null) return rows;
-      throw badRequest(
+      throw new ServiceError(
+        'bad_request',
         '"previous_response_id": the conversation up to this response is not stored. Responses expire, and are not stored ' +
           'with "store": false or if they are very long. Send the whole conversation in "input".',
+        { formatCode: NOT_FOUND_CODE },
       );
     },
     /** The items with these ids that are stored once. Upstreams may choose an id twice. */

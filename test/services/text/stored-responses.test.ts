@@ -108,18 +108,18 @@ describe('a stored response', () => {
   });
 
   it('is not made with "store": false, on models as specified, or of other formats', async () => {
-    // contract 4.8.2:36
+    // contract 4.8.2:36 4.8.2:70
     await text.database('stored_responses').delete();
     const { id } = await create({ model: full('messages'), input: 'Hello', store: false });
     await create({ model: SPECIFIED, input: 'Hello' });
     await text.ask('chat-completions', full('messages'), 'Hello');
     expect(await rows()).to.deep.equal([]);
-    for (const [model, previous] of [
-      [full('messages'), id],
-      [SPECIFIED, id],
+    for (const [model, code] of [
+      [full('messages'), 'previous_response_not_found'],
+      [SPECIFIED, 'bad_request'],
     ] as const) {
-      const error = await rejectionOf(create({ model, input: 'Hi', previous_response_id: previous }));
-      expect(error).to.have.property('status', 400);
+      const error = await rejectionOf(create({ model, input: 'Hi', previous_response_id: id }));
+      expect(error).to.include({ status: 400, code });
       expect(String(error)).to.include('previous_response_id').and.to.include('whole conversation in "input"');
     }
   });
