@@ -429,6 +429,7 @@ const embeddingsRoute = Joi.object({
   ...routeKeys,
   format: Joi.valid('chat-completions').required(),
   batch: nativeBatch,
+  ...routeFields,
   cost: inputPrice,
 });
 

@@ -154,7 +154,7 @@ export function planExchange(
     if (speech !== undefined) return planSpeech(speech, route, options, meter, model.outputTokenLimit > 0);
     if (transcription !== undefined) return planTranscription(transcription, request.stream, route, options, meter);
     if (rerank !== undefined) return planRerank(request, rerank, model, options, meter);
-    return planEmbeddings(request, options, meter);
+    return planEmbeddings(request, route, options, meter);
   }
   if (request.audioOutput !== undefined) meter.audioBytesPerSecond = pieceRateOf(request.audioOutput, route);
   const adapted = (upstreamRequest: UpstreamRequest): UpstreamRequest & { readonly unused: readonly string[] } => {
@@ -260,13 +260,21 @@ function unexpectedAnswer(
 }
 
 /** Vectors are too large to be read whole, so a client that does not stream also gets them as they arrive. */
-function planEmbeddings({ model, embeddings }: TextRequest, options: UpstreamOptions, meter: Meter): Exchange {
+function planEmbeddings(
+  { model, embeddings }: TextRequest,
+  route: TextRoute,
+  options: UpstreamOptions,
+  meter: Meter,
+): Exchange {
   if (embeddings === undefined) throw new Error('the request is not one for embeddings');
+  const upstreamRequest = buildEmbeddingsRequest(embeddings, options);
+  const { body, unused } = adaptBody(upstreamRequest.body, route);
   const readStream = (): Stage<Frame, Uint8Array> => streamVectors({ ...embeddings, model, meter });
   return {
     meter,
-    unusedFields: [],
-    upstreamRequest: buildEmbeddingsRequest(embeddings, options),
+    // The client gets its encoding in any case.
+    unusedFields: unused.filter((field) => field !== 'encoding_format'),
+    upstreamRequest: { ...upstreamRequest, body },
     readResult: async (bytes) => runStage([{ bytes: Buffer.from(bytes), isWhole: true }], readStream()),
     splitStream: framePieces,
     readStream,

@@ -174,6 +174,19 @@ describe('loading a catalogue', () => {
     expect(faultsOf(withFields('voice-stt'))).to.include('formats are [speech]');
   });
 
+  it('lets the route of a model of embeddings drop and rename fields', () => {
+    const at = text.indexOf('\n  embeddings:');
+    const fields = 'drop: [encoding_format], rename: { dimensions: output_dimension }';
+    const written = text.slice(0, at) + text.slice(at).replace('format: chat-completions', `$&, ${fields}`);
+    const [model] = [...parseCatalogue(written, 'test.yaml').textModels.values()].filter(
+      ({ formats }) => formats[0] === 'embeddings',
+    );
+    expect(model?.routes[0]).to.deep.include({
+      drop: ['encoding_format'],
+      rename: { dimensions: 'output_dimension' },
+    });
+  });
+
   it('reads the price of a search of the web and the most searches of a request, ten by default', () => {
     const sold = (tools: string): TextModel | undefined =>
       parseCatalogue(

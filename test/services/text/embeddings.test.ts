@@ -174,8 +174,10 @@ describe('embeddings of an upstream', () => {
   let answer: RequestListener = () => {};
   let asked: string[] = [];
 
-  const one = useScriptedUpstream((request, response) => {
+  let sent = '';
+  const one = useScriptedUpstream((request, response, body) => {
     asked.push('one');
+    sent = body;
     answer(request, response);
   });
   const two = useScriptedUpstream((_request, response) => {
@@ -195,6 +197,15 @@ describe('embeddings of an upstream', () => {
       ],
       models: [
         textModel('alone', routesTo('one'), { formats: ['embeddings'] }),
+        textModel(
+          'own-fields',
+          routesTo('one').map((route) => ({
+            ...route,
+            drop: ['encoding_format', 'truncate'],
+            rename: { dimensions: 'output_dimension' },
+          })),
+          { formats: ['embeddings'] },
+        ),
         textModel('in-pairs', routesTo('one', 'two'), { formats: ['embeddings'] }),
         textModel('over-silent', routesTo('silent', 'two'), { formats: ['embeddings'] }),
       ],
@@ -233,6 +244,17 @@ describe('embeddings of an upstream', () => {
       expect(data).to.deep.equal([{ object: 'embedding', index: 0, embedding: expected }]);
       expect(model).to.equal('alone');
     }
+  });
+
+  it('embeddings have the requested encoding over a route that drops the field, and the fields that the route renames', async () => {
+    // contract 4.8.5:70
+    const base64 = Buffer.from(Float32Array.from([0.5]).buffer).toString('base64');
+    answer = always(answerOf([[0.5]]));
+    const fields = { encoding_format: 'base64', dimensions: 1, truncate: 'END' };
+    const response = await ask(fields, 'own-fields');
+    expect(response.headers.get('x-genway-ignored')).to.equal('truncate');
+    expect((await embeddedIn(response)).data).to.deep.equal([{ object: 'embedding', index: 0, embedding: base64 }]);
+    expect(JSON.parse(sent)).to.deep.equal({ model: 'vendor-model', input: 'Hi', output_dimension: 1 });
   });
 
   it('with only a total in their usage are charged by the total', async () => {
