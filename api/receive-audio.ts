@@ -9,9 +9,20 @@ import { readAudioDuration } from '../storage/audio-duration.ts';
 import { readAudioType } from '../storage/audio-type.ts';
 import { spool, type SpooledFile } from '../storage/spool.ts';
 import type { AudioFile } from '../text/canonical.ts';
+import { objectOf } from '../text/upstream-errors.ts';
 import { boundedBody, createParser, toRefusal, tooLarge } from './receive-upload.ts';
 
-const LIMITS = { files: 1, fields: 40, fieldSize: 64 * 1024, fieldNameSize: 100, fileSize: VOICE.maxFileBytes };
+const MAX_FIELD_LENGTH = 64 * 1024;
+/** A reference of 10 s may be a WAV file in Base64. */
+const MAX_REFERENCE_LENGTH = 3 * 2 ** 20;
+const MAX_REFERENCES = 4;
+const LIMITS = {
+  files: 1,
+  fields: 40,
+  fieldSize: MAX_REFERENCE_LENGTH,
+  fieldNameSize: 100,
+  fileSize: VOICE.maxFileBytes,
+};
 
 export interface ReceivedAudio {
   /** Numbers, booleans and lists as such, like fields of JSON. */
@@ -39,13 +50,11 @@ export async function receiveAudio(
   let spooling: Promise<{ readonly file: SpooledFile; readonly head: FileHead }> | undefined;
   const refuse = (error: unknown): void => void parser.destroy(error instanceof Error ? error : undefined);
   parser.on('field', (name: string | undefined, value, { valueTruncated }) => {
-    if (name === undefined || valueTruncated) return refuse(badRequest(`"${name ?? ''}" is too long`));
-    if (name === 'file') return refuse(badRequest('Send the file as the part "file" of a form, with a filename.'));
-    const field = name.replace(/\[\d*\]$/, '');
-    // Forms of browsers and tools have a part for each field, also without a value.
-    if (value === '' && field !== 'model') return;
-    if (field === name && !LISTS.has(field)) fields.set(name, valueOf(name, value));
-    else fields.set(field, [...listIn(fields.get(field)), value]);
+    try {
+      addField(fields, name ?? '', value, valueTruncated);
+    } catch (error) {
+      return refuse(error);
+    }
     if (name !== 'model') return;
     const check = mayContinue(value);
     check.catch(refuse);
@@ -99,12 +108,33 @@ interface FileHead {
   readonly mimeType: string;
 }
 
-/** Fields that some clients repeat without `[]`. */
-const LISTS: ReadonlySet<string> = new Set(['timestamp_granularities', 'include']);
+const REFERENCES = 'known_speaker_references';
+/** Fields with a part for each item, with or without `[]`. */
+const LISTS: ReadonlySet<string> = new Set(['timestamp_granularities', 'include', 'known_speaker_names', REFERENCES]);
+/** Fields with a part for each field inside, such as `chunking_strategy[type]`. */
+const OBJECTS: ReadonlySet<string> = new Set(['chunking_strategy']);
 
 /** The extension, such as `.wav`, tells the reader of durations the format. An unusual name has none. */
 function extensionOf(filename: string | undefined): string {
   return /\.[a-z0-9]{1,5}$/i.exec(filename ?? '')?.[0].toLowerCase() ?? '';
+}
+
+/** Adds a part without a file. @throws ServiceError `bad_request` */
+function addField(fields: Map<string, unknown>, name: string, value: string, isTruncated: boolean): void {
+  const [, field = name, key = null] = /^(.*)\[(\w*)\]$/.exec(name) ?? [];
+  const maxLength = field === REFERENCES ? MAX_REFERENCE_LENGTH : MAX_FIELD_LENGTH;
+  if (name === '' || isTruncated || value.length > maxLength) throw badRequest(`"${name}" is too long`);
+  if (name === 'file') throw badRequest('Send the file as the part "file" of a form, with a filename.');
+  // Forms of browsers and tools have a part for each field, also without a value.
+  if (value === '' && field !== 'model') return;
+  if (LISTS.has(field)) {
+    const list = [...listIn(fields.get(field)), value];
+    if (field === REFERENCES && list.length > MAX_REFERENCES) {
+      throw badRequest(`"${field}" accepts at most ${MAX_REFERENCES} items`);
+    }
+    fields.set(field, list);
+  } else if (key !== null && OBJECTS.has(field)) fields.set(field, { ...objectOf(fields.get(field)), [key]: value });
+  else fields.set(name, valueOf(name, value));
 }
 
 /** Forms have only texts. */

@@ -1,18 +1,31 @@
 /** Requests to transcribe or translate speech, in the form of OpenAI's API, and the requests to upstreams: contract 4.8.7. */
 import { presentTypedError } from '../../domain/error-envelope.ts';
 import { badRequest } from '../../domain/errors.ts';
-import type { JsonObject } from '../../domain/json.ts';
+import { isObject, type JsonObject } from '../../domain/json.ts';
 import type { AudioFile, TextRequest, TranscriptionOptions } from '../canonical.ts';
 import { headersOf } from '../chat-completions/build-request.ts';
 import { renderError } from '../chat-completions/errors.ts';
 import { fields } from '../fields.ts';
 import { addressOf } from '../generate-content/build-request.ts';
-import { arrayOf, described, numberBetween, oneOf, optional, readBoolean, readName, readString } from '../read.ts';
+import {
+  arrayOf,
+  described,
+  numberBetween,
+  oneOf,
+  optional,
+  readBoolean,
+  readName,
+  readObject,
+  readString,
+  textOr,
+} from '../read.ts';
 import { encodeEvent } from '../sse.ts';
 import type { ParseContext, SingleFormat, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 
 export const TRANSCRIPT_FORMATS = ['json', 'text', 'srt', 'vtt', 'verbose_json', 'diarized_json'] as const;
 export type TranscriptFormat = (typeof TRANSCRIPT_FORMATS)[number];
+
+const STREAMED_FORMATS: ReadonlySet<TranscriptFormat> = new Set(['json', 'text', 'diarized_json']);
 
 const common = {
   model: readName,
@@ -29,7 +42,14 @@ export const readTranscription = fields(
     stream: optional(readBoolean),
     timestamp_granularities: optional(arrayOf(oneOf(['word', 'segment']))),
     include: optional(arrayOf(oneOf(['logprobs']))),
-    chunking_strategy: optional(described(readString, '`auto`, or an object as JSON')),
+    chunking_strategy: optional(
+      described(
+        textOr<string | JsonObject>(readString, readObject),
+        '`auto`, an object as JSON, or its fields as `chunking_strategy[type]`',
+      ),
+    ),
+    known_speaker_names: optional(arrayOf(readString)),
+    known_speaker_references: optional(described(arrayOf(readString), 'Samples of up to four speakers as data URLs')),
   },
   { unknown: 'refuse' },
 );
@@ -59,8 +79,8 @@ function parseRequest(task: TranscriptionOptions['task'], body: unknown, { audio
       ? readTranscription(body, '').all()
       : { ...readTranslation(body, '').all(), stream: false };
   const { model, user, response_format: format = 'json', prompt, ...settings } = request;
-  if (stream && format !== 'json' && format !== 'text') {
-    throw badRequest('"response_format" must be json or text if "stream" is true');
+  if (stream && !STREAMED_FORMATS.has(format)) {
+    throw badRequest('"response_format" must be json, text or diarized_json if "stream" is true');
   }
   return {
     model,
@@ -136,9 +156,7 @@ function buildForm(
     ['model', options.model],
     ['response_format', requestedFormat(transcription)],
     ...(isStreamed ? [['stream', true] as [string, unknown]] : []),
-    ...Object.entries(given).flatMap(([name, value]): [string, unknown][] =>
-      Array.isArray(value) ? value.map((item) => [`${name}[]`, item]) : value === undefined ? [] : [[name, value]],
-    ),
+    ...Object.entries(given).flatMap(([name, value]) => partsOf(name, value)),
   ];
   const head = Buffer.from(
     [
@@ -165,6 +183,13 @@ function buildForm(
       },
     },
   };
+}
+
+/** A list or an object has a part for each of its values. */
+function partsOf(name: string, value: unknown): readonly [name: string, value: unknown][] {
+  if (Array.isArray(value)) return value.map((item) => [`${name}[]`, item]);
+  if (isObject(value)) return Object.entries(value).map(([field, item]) => [`${name}[${field}]`, item]);
+  return value === undefined ? [] : [[name, value]];
 }
 
 function quoted(text: string): string {

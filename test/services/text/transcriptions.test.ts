@@ -170,9 +170,11 @@ describe('POST /v1/audio/transcriptions', () => {
     [
       { model: BY_SECOND, stream: 'true', response_format: 'srt' },
       wavOf(1),
-      'must be json or text if "stream" is true',
+      'must be json, text or diarized_json if "stream" is true',
     ],
     [{ model: BY_SECOND, speed: '2' }, wavOf(1), 'unknown field: speed'],
+    [{ model: BY_SECOND, 'speed[a]': '2' }, wavOf(1), 'unknown field: speed[a]'],
+    [{ model: BY_SECOND, prompt: 'a'.repeat(65 * 1024) }, wavOf(1), '"prompt" is too long'],
     [Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`f${index}`, ''])), wavOf(1), 'too many parts'],
   ] as const) {
     it(`refuses requests with: ${message}`, async () => {
@@ -198,7 +200,18 @@ describe('POST /v1/audio/transcriptions', () => {
 });
 
 describe('a transcription', () => {
+  let sent = '';
+  const segment = { type: 'transcript.text.segment', id: 's1', speaker: 'agent', start: 0, end: 1, text: 'Hi' };
   const upstream = useScriptedUpstream((request, response, body) => {
+    sent = body;
+    if (body.includes('diarized_json')) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      for (const event of [segment, { type: 'transcript.text.done', text: 'Hi' }]) {
+        response.write(`data: ${JSON.stringify(event)}\n\n`);
+      }
+      response.end();
+      return;
+    }
     if (body.includes('name="stream"')) {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       const delta = { type: 'transcript.text.delta', delta: 'word '.repeat(40) };
@@ -248,6 +261,33 @@ describe('a transcription', () => {
     expect(answer.text).to.equal(`audio/wav ${file.byteLength}`);
     expect(answer.usage).to.deep.include({ type: 'tokens', input_tokens: 42, output_tokens: 5 });
     expect(await lastRow(text)).to.include({ input_tokens: '42', audio_input_tokens: '32', output_tokens: '5' });
+  });
+
+  it('gets the settings of chunks and speakers as the OpenAI SDK sends them, and has events of segments', async () => {
+    // contract 4.8.7:74 4.8.7:75
+    const openai = new OpenAI({ apiKey: text.apiKey, baseURL: `${text.baseUrl}/v1` });
+    const reference = `data:audio/wav;base64,${wavOf(10).toString('base64')}`;
+    const stream = await openai.audio.transcriptions.create({
+      file: await toFile(wavOf(1), 'speech.wav', { type: 'audio/wav' }),
+      model: 'long',
+      stream: true,
+      response_format: 'diarized_json',
+      chunking_strategy: { type: 'server_vad', threshold: 0.4 },
+      known_speaker_names: ['agent', 'caller'],
+      known_speaker_references: [reference, reference],
+    });
+    const events = [];
+    for await (const event of stream) events.push(event);
+    expect(events[0]).to.deep.equal(segment);
+    expect(events.at(-1)?.type).to.equal('transcript.text.done');
+    const parts = [...sent.matchAll(/name="([^"]+)"\r\n\r\n([^\r]*)/g)].map(([, name, value]) => [name, value]);
+    expect(parts).to.deep.include.members([
+      ['chunking_strategy[type]', 'server_vad'],
+      ['chunking_strategy[threshold]', '0.4'],
+      ['known_speaker_names[]', 'agent'],
+      ['known_speaker_names[]', 'caller'],
+      ['known_speaker_references[]', reference],
+    ]);
   });
 
   it('costs the seconds that its text takes to speak if the client leaves, even if the file announced fewer', async () => {
