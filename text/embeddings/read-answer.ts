@@ -26,8 +26,8 @@ export function streamVectors(options: VectorOptions): Stage<Pick<Frame, 'bytes'
 
 /** A vector of the most dimensions that can be asked for. */
 const MAX_VECTOR_BYTES = 2 * 2 ** 20;
-/** Everything but the vectors. */
-const MAX_REST_BYTES = 64 * 1024;
+/** Everything but the vectors, which includes the only vector of Vertex's `embedContent`. */
+const MAX_REST_BYTES = MAX_VECTOR_BYTES;
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -89,10 +89,13 @@ class Vectors implements Stage<Pick<Frame, 'bytes'>, Uint8Array> {
     if (this.#depth > 0) throw cutShort();
     const answer = parseObject(this.#rest.take());
     throwIfError(answer);
+    const { values } = objectOf(answer['embedding']);
+    if (this.#count === 0 && values !== undefined) this.#pass(usualForm(values, 0), emit);
     if (this.#count !== inputCount) throw malformedAnswer();
     const usage = objectOf(answer['usage']);
     // Some vendors report only the total.
-    const inputTotal = readUsage(usage).inputTotal || countOf(usage['total_tokens']) || this.#tokenCount;
+    const native = countOf(objectOf(answer['usageMetadata'])['promptTokenCount']);
+    const inputTotal = readUsage(usage).inputTotal || countOf(usage['total_tokens']) || native || this.#tokenCount;
     if (inputTotal) meter.see({ type: 'usage', usage: { ...UNREPORTED_USAGE, inputTotal, outputTotal: 0 } });
     meter.see({ type: 'finish', reason: 'stop' });
     const charged = meter.charged().inputTotal ?? 0;
@@ -158,7 +161,7 @@ class Vectors implements Stage<Pick<Frame, 'bytes'>, Uint8Array> {
   #takePrediction(): Buffer {
     const { values, statistics } = objectOf(parseObject(this.#vector.take())['embeddings']);
     this.#tokenCount += countOf(objectOf(statistics)['token_count']) ?? 0;
-    return Buffer.from(JSON.stringify({ object: 'embedding', index: this.#count, embedding: values }));
+    return usualForm(values, this.#count);
   }
 
   #pass(vector: Buffer, emit: Emit<Uint8Array>): void {
@@ -171,6 +174,10 @@ class Vectors implements Stage<Pick<Frame, 'bytes'>, Uint8Array> {
     meter.heard = true;
     meter.hasStarted = true;
   }
+}
+
+function usualForm(values: unknown, index: number): Buffer {
+  return Buffer.from(JSON.stringify({ object: 'embedding', index, embedding: values }));
 }
 
 /** Bytes that arrive in pieces. */

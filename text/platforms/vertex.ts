@@ -3,6 +3,7 @@
  * https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude
  * https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference
  */
+import { badRequest } from '../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import { compact } from '../read.ts';
 import { mapItems } from '../map-json.ts';
@@ -46,14 +47,27 @@ function gemini({ path, headers, body }: UpstreamRequest): UpstreamRequest {
   return { path: `/publishers/google${path.replaceAll('%40', '@')}`, headers, body: sent };
 }
 
-/** https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api */
+/** Later models than this one have no predictions. */
+const LATER_GEMINI = /^gemini-embedding-(?!001)/;
+
+/**
+ * https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api
+ *
+ * @throws ServiceError `bad_request` for token ids, and for several texts if the model takes one
+ */
 function embeddings({ headers, body }: UpstreamRequest): UpstreamRequest {
   const { model, input, dimensions } = body;
   const texts = Array.isArray(input) ? arrayOf(input) : [input];
+  if (!texts.every((text) => typeof text === 'string')) {
+    throw badRequest('"input" must be a text or texts: this model takes no token ids');
+  }
   const parameters: JsonObject = compact({ outputDimensionality: dimensions });
-  return {
-    path: `/publishers/google/models/${pathOfModel(model)}:predict`,
-    headers,
-    body: { instances: texts.map((content) => ({ content })), parameters },
-  };
+  const path = `/publishers/google/models/${pathOfModel(model)}`;
+  if (!LATER_GEMINI.test(String(model))) {
+    return { path: `${path}:predict`, headers, body: { instances: texts.map((content) => ({ content })), parameters } };
+  }
+  // The parts of a content get one vector together: https://github.com/googleapis/python-genai/issues/2165
+  if (texts.length > 1) throw badRequest('"input" accepts at most 1 item: this model takes one text per request');
+  const content = { role: 'user', parts: texts.map((text) => ({ text })) };
+  return { path: `${path}:embedContent`, headers, body: { content, ...parameters } };
 }

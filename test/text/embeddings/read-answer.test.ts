@@ -53,6 +53,14 @@ describe('the vectors of an answer', () => {
     expect(body).to.have.deep.nested.property('data[0]', { embedding: [1] });
   });
 
+  it('may be the only vector of Vertex, longer than other fields', () => {
+    const values = Array.from({ length: 4_000 }, (_, index) => index + 0.123456789);
+    const answer = { embedding: { values }, usageMetadata: { promptTokenCount: 7 } };
+    const { body, meter } = passed(cut(Buffer.from(JSON.stringify(answer)), [9, 20, 60_000, 60_000]), 1);
+    expect(body).to.deep.include({ data: [{ object: 'embedding', index: 0, embedding: values }] });
+    expect(meter.usage.inputTotal).to.equal(7);
+  });
+
   it('are passed on one by one, before their list ends', () => {
     const stage = streamVectors({ inputCount: 2, encoding: 'float', shape: 'list', model: 'sold', meter: new Meter() });
     const seen: string[] = [];
