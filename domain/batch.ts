@@ -105,6 +105,8 @@ export interface Batch {
   /** The file with the lines that have no answer; null before the end, or without such lines. */
   readonly errorFileId: string | null;
   readonly metadata: Readonly<Record<string, string>> | null;
+  /** The vendor's betas that its requests use: the header `anthropic-beta` of the call that created it; null for none. */
+  readonly betas: string | null;
   /** Null unless `failed`. */
   readonly errors: readonly BatchError[] | null;
   /** The refusal for which the batch waits, such as `insufficient_credits`; null while its lines run. */

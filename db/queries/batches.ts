@@ -18,6 +18,7 @@ export interface NewBatch {
   /** The lines of the file. */
   readonly total: number;
   readonly metadata: Batch['metadata'];
+  readonly betas: Batch['betas'];
   readonly createdAt: Date;
 }
 
@@ -45,8 +46,9 @@ export async function insertBatch(
     await lockAccount(transaction, batch.accountId);
     const { rows } = await transaction.raw<{ rows: BatchRow[] }>(
       /* sql */ `
-      INSERT INTO batches (id, account_id, api_key_id, request_id, endpoint, input_file_id, total, metadata, created_at, expires_at)
-      SELECT :id, :accountId, :apiKeyId, :requestId, :endpoint, :inputFileId, :total, :metadata::jsonb, :createdAt::timestamptz,
+      INSERT INTO batches (id, account_id, api_key_id, request_id, endpoint, input_file_id, total, metadata, betas, created_at,
+        expires_at)
+      SELECT :id, :accountId, :apiKeyId, :requestId, :endpoint, :inputFileId, :total, :metadata::jsonb, :betas, :createdAt::timestamptz,
         :createdAt::timestamptz + make_interval(hours => :hours)
       FROM (SELECT count(*) AS running, coalesce(sum(total), 0) AS lines FROM batches
         WHERE account_id = :accountId AND ended_at IS NULL) AS current

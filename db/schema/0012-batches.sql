@@ -26,6 +26,8 @@ CREATE TABLE batches (
   output_file_id text COLLATE "C",
   error_file_id text COLLATE "C",
   metadata jsonb,
+  -- The header anthropic-beta of the call that created it; null for none.
+  betas text,
   -- Why the input is refused.
   errors jsonb,
   -- The code of the refusal for which no line starts; null while lines run.

@@ -6,14 +6,14 @@ import { contentId, failBatchLine } from '../../db/queries/batch-lines.ts';
 import type { Database } from '../../db/database.ts';
 import type { TextHold, TextOutcome } from '../../db/text-money/billing.ts';
 import { BATCHES } from '../../domain/policy.ts';
-import type { TextBatchEndpoint } from '../../domain/batch.ts';
+import type { Batch, TextBatchEndpoint } from '../../domain/batch.ts';
 import { badRequest, ServiceError, toServiceError } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { PartialBudgetError } from '../../domain/text-refusal.ts';
 import { embeddings } from '../../text/embeddings/index.ts';
 import { FORMATS } from '../../text/formats.ts';
-import type { SingleFormat, WireFormat } from '../../text/wire-format.ts';
+import type { ParseContext, SingleFormat, WireFormat } from '../../text/wire-format.ts';
 import type { ClientExchange } from '../text/client-exchange.ts';
 import { BufferedReply } from '../text/reply.ts';
 import type { TextService } from '../text/text-service.ts';
@@ -26,6 +26,8 @@ export interface StartedLine {
   readonly attempt: number;
   readonly caller: Caller;
   readonly body: JsonObject;
+  /** The betas of the batch. */
+  readonly betas: Batch['betas'];
   /** Whether a failure that may pass is final. */
   readonly isLastTry: boolean;
 }
@@ -102,7 +104,7 @@ export async function answerLine(line: StartedLine, services: LineServices): Pro
         context: withoutClient(requestId),
         caller: line.caller,
         format,
-        parseContext: {},
+        parseContext: contextOf(line),
         streamsArray: false,
         batchId: line.batchId,
         body: bodyOf(line),
@@ -139,6 +141,11 @@ async function refuse(
 export function concernsBatch(error: ServiceError): boolean {
   const concernsAll = error.retryable || error.code === 'invalid_api_key' || error.status === 402;
   return concernsAll && !(error instanceof PartialBudgetError) && error.code !== 'internal_error';
+}
+
+/** What a direct request would have in its headers. */
+export function contextOf({ betas }: Pick<StartedLine, 'betas'>): ParseContext {
+  return betas === null ? {} : { betas };
 }
 
 /** Responses of batches are not stored: thousands of them would push out those of conversations. */

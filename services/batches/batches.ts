@@ -17,6 +17,8 @@ export interface BatchOrder {
   readonly inputFileId: string;
   readonly endpoint: BatchEndpoint;
   readonly metadata: Batch['metadata'];
+  /** None by default. */
+  readonly betas?: Batch['betas'];
 }
 
 export interface Batches {
@@ -55,7 +57,7 @@ export function createBatches(database: Database): Batches {
   }
   return {
     find,
-    create: async (caller, requestId, { inputFileId, endpoint, metadata }, once) => {
+    create: async (caller, requestId, { inputFileId, endpoint, metadata, betas = null }, once) => {
       const { account, key } = caller;
       const id = newId('batch');
       const createdAt = new Date(createdAtMsOf('batch', id));
@@ -75,6 +77,7 @@ export function createBatches(database: Database): Batches {
           endpoint,
           inputFileId,
           metadata,
+          betas,
           total: input.lines ?? 0,
           createdAt,
         },

@@ -24,12 +24,14 @@ interface Services {
  * Stores requests as the input file of a new batch, while they arrive.
  *
  * @param announcedBytes the size of the body, if the client announced it
+ * @param betas the header `anthropic-beta`; null for none
  * @throws ServiceError `bad_request` for a wrong request, and the errors of {@link Uploads.store} and {@link Batches.create}
  */
 export async function createMessageBatch(
   caller: Caller,
   requestId: string,
   { announcedBytes, ...input }: CheckedInput & { readonly announcedBytes: number | null },
+  betas: Batch['betas'],
   { batches, tasks: { uploads } }: Services,
 ): Promise<Batch> {
   const { id: inputFileId } = await uploads.store(caller, {
@@ -39,7 +41,8 @@ export async function createMessageBatch(
     ...input,
   });
   try {
-    return await batches.create(caller, requestId, { inputFileId, endpoint: MESSAGES_ENDPOINT, metadata: null });
+    const order = { inputFileId, endpoint: MESSAGES_ENDPOINT, metadata: null, betas } as const;
+    return await batches.create(caller, requestId, order);
   } catch (error) {
     // A batch that may exist needs its input.
     if (!(error instanceof ServiceError && isUnavailable(error.cause))) {

@@ -239,13 +239,13 @@ class Chunk {
   }
 
   async #answer(line: ChunkLine): Promise<void> {
-    const { id: batchId, endpoint } = this.#batch;
+    const { id: batchId, endpoint, betas } = this.#batch;
     const { number, attempt, tries } = line;
     const text = this.#services.encryption.decrypt(line.encryptedRequest, contentId(batchId, number, 0));
     const body = readObject(await parseJson(Buffer.from(text)), '');
     const isLastTry = tries + 1 >= MAX_TRIES;
     const outcome = await answerLine(
-      { batchId, endpoint, number, attempt, caller: this.#caller, body, isLastTry },
+      { batchId, endpoint, number, attempt, caller: this.#caller, body, betas, isLastTry },
       this.#services,
     );
     if (outcome.kind === 'answered') return this.#succeeded();

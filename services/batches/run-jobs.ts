@@ -45,7 +45,7 @@ import { UpstreamError } from '../../text/upstream-errors.ts';
 import type { UpstreamRequest } from '../../text/wire-format.ts';
 import { BufferedReply } from '../text/reply.ts';
 import type { TextService } from '../text/text-service.ts';
-import { answerLine, bodyOf, concernsBatch, FORMAT_OF, withoutClient } from './answer-line.ts';
+import { answerLine, bodyOf, concernsBatch, contextOf, FORMAT_OF, withoutClient } from './answer-line.ts';
 import { type BatchRoute, batchRoutesOf } from './batch-routes.ts';
 import { answerFrom, type BillingParts, JobBilling, type JobRoute, keepRequest, settleFrom } from './job-calls.ts';
 import { type ChunkServices, findCaller, findUsableCaller } from './run-chunk.ts';
@@ -259,7 +259,7 @@ class NewJob {
           context: withoutClient(requestId),
           caller: this.#caller,
           format: FORMAT_OF[endpoint],
-          parseContext: {},
+          parseContext: contextOf(this.#batch),
           streamsArray: false,
           batchId,
           body: bodyOf({ body, endpoint }),
@@ -457,7 +457,16 @@ class JobRun {
     const { number, attempt, hold } = line;
     const body = await parseBody(encryption.decrypt(encrypted, contentId(batchId, number, 0)));
     const outcome = await answerLine(
-      { batchId, endpoint, number, attempt, caller, body, isLastTry: mustEnd || remainder === 'fail' },
+      {
+        batchId,
+        endpoint,
+        number,
+        attempt,
+        caller,
+        body,
+        betas: batch.betas,
+        isLastTry: mustEnd || remainder === 'fail',
+      },
       {
         ...this.#services,
         text: text.over({

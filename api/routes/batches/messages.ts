@@ -90,7 +90,8 @@ export const messageBatchEndpoints = endpoints('Batches', {
     refusals: ['bad_request', 'forbidden', 'read_request_body_failed', 'user_concurrency_exceeded'],
     handle: async ({ caller, body: receive, context }, services) => {
       const { requestId } = context.state;
-      return present(await receive((input) => createMessageBatch(caller, requestId, input, services)), services);
+      const betas = context.get('anthropic-beta') || null;
+      return present(await receive((input) => createMessageBatch(caller, requestId, input, betas, services)), services);
     },
   }),
   listMessageBatches: endpoint({

@@ -80,6 +80,7 @@ describe('the steps of a batch', () => {
     return {
       database,
       storage,
+      simulatorUrl: simulator.url,
       worker,
       open,
       stop: async () => {
@@ -129,11 +130,21 @@ describe('the steps of a batch', () => {
     return batch;
   }
 
-  async function createUnread(key: TestKey, lines: readonly object[], endpoint: BatchEndpoint = CHAT): Promise<Batch> {
+  async function createUnread(
+    key: TestKey,
+    lines: readonly object[],
+    endpoint: BatchEndpoint = CHAT,
+    betas: string | null = null,
+  ): Promise<Batch> {
     const [caller] = await findCallersOfKeys(parts.database, [key.id]);
     if (caller === undefined) throw new Error('there is no such key');
     const inputFileId = await storeBatchInput(parts, key.accountId, lines);
-    return createBatches(parts.database).create(caller, newId('request'), { inputFileId, endpoint, metadata: null });
+    return createBatches(parts.database).create(caller, newId('request'), {
+      inputFileId,
+      endpoint,
+      metadata: null,
+      betas,
+    });
   }
 
   function run(
@@ -257,6 +268,23 @@ describe('the steps of a batch', () => {
       expect(JSON.stringify(answers[0]?.response?.body)).to.match(new RegExp(`"(object|type)":"${kind}"`));
     });
   }
+
+  it('use the betas of their batch, as direct requests use their header', async () => {
+    // contract 4.17:70
+    const url = '/v1/messages';
+    const tool = { name: 'look', input_schema: { type: 'object' }, defer_loading: true };
+    const messages = [{ role: 'user', content: 'Hi' }];
+    const body = { model: 'demo-messages', max_tokens: 9, messages, tools: [tool] };
+    const key = await createFundedKey(parts.database);
+    const lines = [{ custom_id: 'a', method: 'POST', url, body }];
+    const batch = await createUnread(key, lines, url, 'advanced-tool-use-2025-11-20');
+    await prepareBatch(batch.id, stored(), nothing);
+    await check(await runAll(batch), 1);
+    const { data } = objectOf(await (await fetch(`${parts.simulatorUrl}/_sim/requests?limit=1`)).json());
+    expect(data).to.containSubset([
+      { headers: { 'anthropic-beta': 'advanced-tool-use-2025-11-20' }, body: { tools: [{ defer_loading: true }] } },
+    ]);
+  });
 
   it('keep the digits of large integers in requests', async () => {
     // contract 4.8:60

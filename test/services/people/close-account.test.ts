@@ -77,8 +77,15 @@ describe('closeAccount', () => {
     const { accountId, ownerId, key } = await ownedAccount();
     const developer = await userOf(accountId, 'developer');
     await createEndpoint(database, { id: accountId });
-    const order = { accountId, apiKeyId: key.id, requestId: 'req', total: 1, metadata: null, createdAt: new Date() };
-    await insertBatch(database, { ...order, id: newId('batch'), endpoint: '/v1/messages', inputFileId: newId('file') });
+    const order = { accountId, apiKeyId: key.id, requestId: 'req', total: 1, createdAt: new Date() };
+    const none = { metadata: null, betas: null };
+    await insertBatch(database, {
+      ...order,
+      ...none,
+      id: newId('batch'),
+      endpoint: '/v1/messages',
+      inputFileId: newId('file'),
+    });
     const invitation = { accountId, email: 'x@example.com', role: 'finance', invitedBy: ownerId } as const;
     await saveInvitation(database, { ...invitation, digest: digestToken('x'), lifetimeSeconds: 60 });
     await database('accounts').where({ id: accountId }).update({ email: 'ada@example.com', low_balance: 1 });

@@ -77,6 +77,16 @@ describe('batches of messages', () => {
     );
   });
 
+  it('keep the betas of the call for their requests', async () => {
+    // contract 4.17:70
+    const { id } = await client.beta.messages.batches.create({
+      betas: ['advanced-tool-use-2025-11-20', 'effort-2025-11-24'],
+      requests: REQUESTS,
+    });
+    const [row] = await app.database<{ id: string; betas: string | null }>('batches').where({ id });
+    expect(row?.betas?.split(',')).to.include.members(['advanced-tool-use-2025-11-20', 'effort-2025-11-24']);
+  });
+
   it('are listed newest first, forwards and backwards', async () => {
     // contract 4.17:14
     const ids: string[] = [];
