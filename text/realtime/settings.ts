@@ -99,14 +99,13 @@ function check(
   let bound: number | undefined;
   for (const [name, value] of Object.entries(fields)) {
     if (IGNORED_FIELDS.has(name)) continue;
-    if (name === 'prompt' && value === null) continue;
     if (name === 'max_output_tokens') {
       bound = readBound(value, rules.maxOutputTokens, `${path}.${name}`);
       settings[name] = value;
     } else if (name === 'tools') settings[name] = checkTools(value, `${path}.${name}`);
-    else if (name === 'audio') settings[name] = checkAudio(value, rules, `${path}.${name}`);
+    else if (name === 'audio' && value !== null) settings[name] = checkAudio(value, rules, `${path}.${name}`);
     else if (passedOn.has(name)) settings[name] = value;
-    else throw badRequest(`"${path}.${name.slice(0, MAX_SHOWN_NAME)}" is not supported; remove it`);
+    else if (value !== null) throw badRequest(`"${path}.${name.slice(0, MAX_SHOWN_NAME)}" is not supported; remove it`);
   }
   const modalities = settings['output_modalities'];
   const isSpoken = modalities === undefined ? undefined : !isTextOnly(modalities);
@@ -181,7 +180,9 @@ function answersSpeech(input: unknown): boolean | undefined {
 
 function checkOutput(output: JsonObject, path: string): JsonObject {
   const { voice } = output;
-  if (isObject(voice)) throw badRequest(`"${path}.voice" must be the name of a voice`);
+  if (!isObject(voice)) return output;
+  const isId = typeof voice['id'] === 'string' && Object.keys(voice).length === 1;
+  if (!isId) throw badRequest(`"${path}.voice" must be the name of a voice, or {"id"} of a custom voice`);
   return output;
 }
 
