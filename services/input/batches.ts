@@ -17,5 +17,6 @@ export const createBatchSchema = bodySchema({
   endpoint: requiredField(choice(BATCH_ENDPOINTS).description('The endpoint of all requests in the file')),
   completion_window: requiredField(choice([`${BATCHES.windowHours}h`]).description('How long requests may start')),
   metadata: orNull(metadata).description('Your own keys and values'),
+  output_expires_after: orNull(Joi.object().unknown()).description('Accepted without effect'),
 });
 export type CreateBatchBody = BodyOf<typeof createBatchSchema>;
