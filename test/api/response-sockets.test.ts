@@ -95,7 +95,10 @@ describe('responses over a WebSocket', () => {
     // The prepared conversation costs nothing.
     await rowsOf(account, 2);
     create(session, { input: [said('Hi')], previous_response_id: idOf(prepared) });
-    expect(await session.next('error')).to.containSubset({ status: 400, error: { code: 'previous_response_not_found' } });
+    expect(await session.next('error')).to.containSubset({
+      status: 400,
+      error: { code: 'previous_response_not_found' },
+    });
   });
 
   it('are refused as requests are, each with its status, and the connection goes on', async () => {
