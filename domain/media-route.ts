@@ -162,9 +162,9 @@ export interface Submission {
   readonly outcome: SubmissionOutcome | null;
   /** The evidence of the outcome, such as `the answer` or `the callback`. */
   readonly evidence: string | null;
-  /** Why the upstream refused the job, as its client reads it, or why it did not accept the job, for its health. */
+  /** Why the upstream refused the job or delivered no result, as the client reads it, or why it did not accept the job. */
   readonly code: TaskErrorCode | NotTakenCause | null;
-  /** Details for operators. */
+  /** The upstream's words about it, or a note, for operators. */
   readonly detail: string | null;
   readonly settledAt: Date | null;
   readonly jobId: string | null;
@@ -177,7 +177,7 @@ export interface Submission {
 
 /** The code and the details in one line, for operators. */
 export function noteOf({ code, detail }: Pick<Submission, 'code' | 'detail'>): string | null {
-  return code === null ? detail : `${code}: ${detail ?? ''}`;
+  return [code, detail].filter((part) => part !== null).join(': ') || null;
 }
 
 /** The outcomes of a submission; `unknown` once the search for the outcome was given up. */

@@ -1,11 +1,10 @@
 import { Context } from '@temporalio/activity';
-import type { Task } from '../../domain/task.ts';
-import type { JobState } from '../../providers/media/adapter.ts';
 import { requestedWaitMs } from './requested-wait.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
 import { createHeartbeat, sleepWithHeartbeat } from '../liveness.ts';
-import type { MediaUpstream } from '../../providers/media/upstream.ts';
-import { createCostRecorder, type RecordCost } from './record-cost.ts';
+import { createVerdictReader } from './read-verdict.ts';
+import { createCostRecorder } from './record-cost.ts';
+import { createNoResultRecorder } from './record-no-result.ts';
 import { taskFailure } from './task-failure.ts';
 import { createUnknownWordWatch } from './unknown-words.ts';
 
@@ -29,6 +28,8 @@ export interface RenderedJob {
 export function createAwaitResult(dependencies: MediaTaskDependencies) {
   const { database, clock, providerPatienceMs } = dependencies;
   const recordCost = createCostRecorder(dependencies);
+  const recordNoResult = createNoResultRecorder(dependencies);
+  const readVerdict = createVerdictReader(dependencies);
 
   return async (taskId: string, jobId: string, isAnnounced: boolean): Promise<RenderedJob> => {
     const task = await loadTask(database, taskId);
@@ -50,8 +51,9 @@ export function createAwaitResult(dependencies: MediaTaskDependencies) {
         await recordCost(task, state.cost ?? null);
         return { files: state.results.length, endedAt: state.endedAt?.toISOString() ?? null };
       }
-      if (state.state === 'failed') throw await readVerdict(state, { task, upstream, recordCost });
+      if (state.state === 'failed') throw await readVerdict(task, upstream, state);
       if (lost(state.state === 'unknown')) {
+        await recordNoResult(task, 'processing_failed', 'the upstream does not know the job any more');
         throw taskFailure('processing_failed', 'The model lost this task. Send the request again.');
       }
       const requestedMs =
@@ -60,16 +62,6 @@ export function createAwaitResult(dependencies: MediaTaskDependencies) {
       pauseMs = Math.min(pauseMs * 2, everyMs);
     }
   };
-}
-
-/** Records the cost of a job that failed. @returns its failure, with the upstream's code */
-export async function readVerdict(
-  { code, message, detail, cost }: Extract<JobState, { state: 'failed' }>,
-  { task, upstream, recordCost }: { task: Task; upstream: MediaUpstream; recordCost: RecordCost },
-): Promise<Error> {
-  const isRefusalBilled = upstream.traitsOf(task.kind)?.isRefusalBilled ?? false;
-  await recordCost(task, cost ?? null, isRefusalBilled && code === 'content_policy_violation');
-  return taskFailure(code, message, detail);
 }
 
 /** @returns says whether the upstream has reported an unknown job often and long enough to be believed */

@@ -3,9 +3,11 @@ import { type StoredSubmission, listSubmissions } from '../../db/queries/submiss
 import { STORE_LIMIT_MS } from '../../domain/step-limits.ts';
 import type { GeneratedMedia, Task } from '../../domain/task.ts';
 import { retryAfterRequestedWait } from './requested-wait.ts';
-import { readVerdict } from './await-result.ts';
+import type { JobState } from '../../providers/media/adapter.ts';
+import { createVerdictReader } from './read-verdict.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
 import { createCostRecorder } from './record-cost.ts';
+import { createNoResultRecorder } from './record-no-result.ts';
 import { createSubmissionCloser, createForgottenJobFinder } from './recover.ts';
 import { throwIfFailed } from './task-failure.ts';
 
@@ -32,6 +34,8 @@ export function createRecheckJob(dependencies: MediaTaskDependencies) {
   const close = createSubmissionCloser(dependencies);
   const findForgotten = createForgottenJobFinder(dependencies);
   const recordCost = createCostRecorder(dependencies);
+  const recordNoResult = createNoResultRecorder(dependencies);
+  const readVerdict = createVerdictReader(dependencies);
 
   return async (taskId: string, jobIdOfWorkflow?: string): Promise<RecheckResult> => {
     const task = await loadTask(database, taskId);
@@ -47,9 +51,10 @@ export function createRecheckJob(dependencies: MediaTaskDependencies) {
       .catch((error: unknown) => retryAfterRequestedWait(error, STORE_LIMIT_MS));
     if (state.state === 'unknown') throw new Error('The upstream does not know the job at the moment.');
     if (state.state === 'failed') {
-      const verdict = await readVerdict(state, { task, upstream, recordCost });
+      const verdict = await readVerdict(task, upstream, state);
       if (isInTime(task, state.endedAt)) throw verdict;
     }
+    if (state.state === 'running') await recordNoResult(task, 'processing_timeout', progressOf(state));
     if (state.state !== 'succeeded') return NOTHING;
     await recordCost(task, state.cost ?? null);
     return isInTime(task, state.endedAt) ? { state: 'rendered', jobId } : NOTHING;
@@ -63,6 +68,11 @@ export function createRecheckJob(dependencies: MediaTaskDependencies) {
     if (upstream.traitsOf(task.kind)?.answers !== 'job') return null;
     return last ? close(task, last, upstream) : findForgotten(task, upstream);
   }
+}
+
+/** The upstream's last words about a job that did not end in time. */
+function progressOf({ detail, progressPercent }: Extract<JobState, { state: 'running' }>): string {
+  return [detail ?? 'running', ...(progressPercent === null ? [] : [`${progressPercent}%`])].join(', ');
 }
 
 function isInTime({ deadlineAt }: Task, endedAt: Date | null | undefined): boolean {

@@ -1,8 +1,8 @@
 import type { FinishedTask } from '../../db/queries/finish-task.ts';
 import { type StoredSubmission, type Settlement, settleSubmission } from '../../db/queries/submissions.ts';
 import type { CallFailure } from '../../db/queries/upstream-calls.ts';
-import { cutText } from '../../domain/cut-text.ts';
 import { isFailureOfUpstream, type Task, reasonOf } from '../../domain/task.ts';
+import { toLogLine } from '../../providers/text/vendor-message.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
 import { retryWrite } from './retry-write.ts';
 
@@ -13,7 +13,10 @@ export type RecordOutcome = (
   settlement: Settlement,
 ) => Promise<void>;
 
-const MAX_MESSAGE = 300;
+/** The upstream's words as they are stored: one short line without credentials and long quotations. */
+export function operatorLine(words: string | null): string | null {
+  return words && toLogLine(words, []);
+}
 
 export function createOutcomeRecorder({
   database,
@@ -21,7 +24,8 @@ export function createOutcomeRecorder({
   calls,
   clock,
 }: Pick<MediaTaskDependencies, 'database' | 'metrics' | 'calls' | 'clock'>): RecordOutcome {
-  return async ({ accountId }, submission, settlement) => {
+  return async ({ accountId }, submission, given) => {
+    const settlement = { ...given, detail: operatorLine(given.detail ?? null) };
     const isNew = await retryWrite(() => settleSubmission(database, submission, settlement));
     if (!isNew) return;
     const { provider: upstream, model, submittedAt } = submission;
@@ -36,14 +40,14 @@ export function createOutcomeRecorder({
 /** A refusal for load, and a refusal of the request itself, are no failures of the upstream. */
 function failureOf({ outcome, code, detail }: Settlement): CallFailure | null {
   if (outcome === 'refused' || code === 'busy') return null;
-  return { fault: code ?? 'failed', status: null, message: cutText(detail ?? '', MAX_MESSAGE) };
+  return { fault: code ?? 'failed', status: null, message: detail ?? '' };
 }
 
 /** Counts the job of a final task: as a failure of the upstream that accepted it, or as answered. */
 export function createJobRecorder({ metrics, calls }: Pick<MediaTaskDependencies, 'metrics' | 'calls'>) {
   return (
     { accountId, failure, completedAt }: Task,
-    { provider: upstream, model, submittedAt }: NonNullable<FinishedTask['job']>,
+    { provider: upstream, model, submittedAt, detail }: NonNullable<FinishedTask['job']>,
   ): void => {
     metrics.jobEnded({ upstream, model, outcome: failure ? reasonOf(failure) : 'succeeded' });
     const durationMs = Math.max((completedAt ?? submittedAt).getTime() - submittedAt.getTime(), 0);
@@ -53,7 +57,7 @@ export function createJobRecorder({ metrics, calls }: Pick<MediaTaskDependencies
       {
         accountId,
         durationMs,
-        failure: fault && { fault: fault.code, status: null, message: cutText(fault.message, MAX_MESSAGE) },
+        failure: fault && { fault: fault.code, status: null, message: detail ?? fault.message },
       },
     );
   };

@@ -62,8 +62,9 @@ export function createRender(dependencies: MediaTaskDependencies) {
         const pauseMs = pauseAfter(error, forMs);
         const requestedMs = requestedWaitMs(error, STORE_LIMIT_MS - forMs);
         if (pauseMs === null) {
-          const detail = error instanceof Error ? error.message : String(error);
-          const settlement = { outcome: 'accepted', evidence: 'the answer', detail } as const;
+          const detail = resultFaultOf(error)?.detail ?? (error instanceof Error ? error.message : String(error));
+          const code = 'result_transfer_failed';
+          const settlement = { outcome: 'accepted', evidence: 'the answer', code, detail } as const;
           await recordOutcome(task, submission, settlement);
           await recordCost(task, answer.cost ?? null);
           throw transferFailedError();

@@ -9,12 +9,13 @@ import { storeLateResult } from '../../db/queries/late-results.ts';
 import { recordStoredFiles } from '../../db/queries/submissions.ts';
 import type { TaskStep } from '../../db/queries/tasks.ts';
 import type { GeneratedMedia, Task } from '../../domain/task.ts';
-import type { JobState } from '../../providers/media/adapter.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
 import { requestedWaitMs } from './requested-wait.ts';
 import { loadTaskStep, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
 import { whileHeartbeating } from '../liveness.ts';
 import { createFileStorer, resultFaultOf, ResultFaultError, WrongFileError } from './store-files.ts';
+import { createNoResultRecorder } from './record-no-result.ts';
+import { createVerdictReader } from './read-verdict.ts';
 import { failedAttempt, taskFailure, throwIfFailed } from './task-failure.ts';
 
 /** How often a complete but wrong file is fetched. */
@@ -32,6 +33,13 @@ interface Faults {
   readonly faults: number;
   /** How long the attempts that found them took, with the pauses between them. */
   readonly faultyMs: number;
+}
+
+interface Judgement {
+  readonly failure: unknown;
+  readonly faults: Faults;
+  /** The fault of a result that is given up. */
+  readonly unusable?: ResultFaultError;
 }
 
 const NO_FAULTS: Faults = { faults: 0, faultyMs: 0 };
@@ -66,6 +74,8 @@ export function createKeepLateResult(dependencies: MediaTaskDependencies) {
 function createResultStorer(dependencies: MediaTaskDependencies) {
   const { database, clock, providerPatienceMs } = dependencies;
   const storeFiles = createFileStorer(dependencies);
+  const recordNoResult = createNoResultRecorder(dependencies);
+  const readVerdict = createVerdictReader(dependencies);
 
   return async ({ task, storedFiles }: TaskStep, jobId: string): Promise<readonly GeneratedMedia[]> =>
     storedFiles ?? store(task, upstreamOf(dependencies, task), jobId);
@@ -76,20 +86,30 @@ function createResultStorer(dependencies: MediaTaskDependencies) {
     const startedAt = performance.now();
     return whileHeartbeating(context, async (heartbeat) => {
       heartbeat(earlier);
-      const { results, endedAt } = await readResult(upstream, jobId);
+      const { results, endedAt } = await readResult(task, upstream, jobId);
       const files = await storeFiles(task, upstream, results, (progress) => heartbeat({ ...earlier, ...progress }));
       await recordStoredFiles(database, task.id, { files, endedAt: endedAt ?? null });
       return files;
-    }).catch((error: unknown) => {
+    }).catch(async (error: unknown) => {
       context.cancellationSignal.throwIfAborted();
-      const { failure, faults } = judge(task, error, earlier, performance.now() - startedAt);
+      const { failure, faults, unusable } = judge(task, error, earlier, performance.now() - startedAt);
       context.heartbeat(faults);
+      if (unusable) await recordNoResult(task, 'result_transfer_failed', unusable.detail ?? unusable.message);
       throw failure;
     });
   }
 
+  /** Requested at each attempt, so that links are fresh and never part of a history. */
+  async function readResult(task: Task, upstream: MediaUpstream, jobId: string) {
+    const state = await upstream.status(jobId, Context.current().cancellationSignal);
+    if (state.state === 'failed') throw await readVerdict(task, upstream, state);
+    if (state.state !== 'succeeded') throw new ResultFaultError('The model announced a result and then had none.');
+    if (state.results.length === 0) throw new NoFileError('The model announced a result without any file.');
+    return state;
+  }
+
   /** @param tookMs how long the attempt took that failed with the error */
-  function judge(task: Task, error: unknown, earlier: Faults, tookMs: number): { failure: unknown; faults: Faults } {
+  function judge(task: Task, error: unknown, earlier: Faults, tookMs: number): Judgement {
     const fault = resultFaultOf(error);
     // The patience is with an upstream that contradicts itself, not with our own store.
     if (!fault) return { failure: error, faults: NO_FAULTS };
@@ -97,7 +117,9 @@ function createResultStorer(dependencies: MediaTaskDependencies) {
     const faults = { faults: earlier.faults + 1, faultyMs: earlier.faultyMs + tookMs + pauseMs };
     const isFinal =
       fault instanceof WrongFileError ? faults.faults >= MAX_WRONG_FILES : faults.faultyMs > patienceMs(fault);
-    if (isFinal) return { failure: taskFailure('result_transfer_failed', fault.message, fault.detail), faults };
+    if (isFinal) {
+      return { failure: taskFailure('result_transfer_failed', fault.message, fault.detail), faults, unusable: fault };
+    }
     // A wait that a busy upstream asks for does not count as contradiction.
     const requestedMs = requestedWaitMs(error, task.deadlineAt.getTime() - clock.nowMs());
     const wait = { pauseMs: Math.max(pauseMs, requestedMs), detail: fault.detail };
@@ -112,13 +134,4 @@ function createResultStorer(dependencies: MediaTaskDependencies) {
 function readFaults(heartbeatDetails: Partial<Faults> | undefined): Faults {
   const { faults = 0, faultyMs = 0 } = heartbeatDetails ?? NO_FAULTS;
   return { faults, faultyMs };
-}
-
-/** Requested at each attempt, so that links are fresh and never part of a history. */
-async function readResult(upstream: MediaUpstream, jobId: string): Promise<Extract<JobState, { state: 'succeeded' }>> {
-  const state = await upstream.status(jobId, Context.current().cancellationSignal);
-  if (state.state === 'failed') throw taskFailure(state.code, state.message, state.detail);
-  if (state.state !== 'succeeded') throw new ResultFaultError('The model announced a result and then had none.');
-  if (state.results.length === 0) throw new NoFileError('The model announced a result without any file.');
-  return state;
 }

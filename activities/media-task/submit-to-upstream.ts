@@ -6,7 +6,7 @@
 import { type StoredSubmission, listSubmissions } from '../../db/queries/submissions.ts';
 import { isTaskErrorCode } from '../../domain/errors.ts';
 import type { GeneratedMedia } from '../../domain/task.ts';
-import { NotTakenError } from '../../providers/media/outcomes.ts';
+import { JobRefusedError, NotTakenError } from '../../providers/media/outcomes.ts';
 import { loadTaskStep, type MediaTaskDependencies } from './dependencies.ts';
 import type { Heartbeat } from '../liveness.ts';
 import { createRecovery } from './recover.ts';
@@ -88,5 +88,6 @@ function storedEarlier({ files }: StoredSubmission): UpstreamSubmission {
 
 /** The verdict that an earlier attempt recorded, and died before it could fail with it. */
 function refusedEarlier({ code, detail }: StoredSubmission): Error {
-  return taskFailure(code !== null && isTaskErrorCode(code) ? code : 'processing_failed', detail ?? '');
+  const refused = new JobRefusedError(code !== null && isTaskErrorCode(code) ? code : 'processing_failed', detail);
+  return taskFailure(refused.code, refused.message, refused.detail);
 }

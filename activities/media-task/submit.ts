@@ -7,6 +7,7 @@ import type { Accepted, RenderRequest } from '../../providers/media/adapter.ts';
 import { fingerprintOf } from '../../providers/media/json.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError } from '../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
+import { vendorMessageOf } from '../../providers/media/vendor-message.ts';
 import type { VendorCall } from '../../providers/media/vendor-http.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
 import { UnreadableInputError } from './read-inputs.ts';
@@ -97,9 +98,9 @@ export function createSubmit(dependencies: MediaTaskDependencies, failover: Fail
 
   async function recordFailure(task: Task, submission: StoredSubmission, error: unknown): Promise<void> {
     if (error instanceof JobRefusedError) {
-      const { code, message: detail, cost } = error;
-      await recordOutcome(task, submission, { outcome: 'refused', evidence: 'the answer', code, detail });
-      if (cost !== null) await recordCost(task, cost);
+      const refused = { outcome: 'refused', code: error.code, detail: vendorMessageOf(error) } as const;
+      await recordOutcome(task, submission, { ...refused, evidence: 'the answer' });
+      if (error.cost !== null) await recordCost(task, error.cost);
       throw taskFailure(error.code, error.message, error.detail);
     }
     if (error instanceof NotTakenError) {

@@ -146,6 +146,7 @@ export const TIMELINE_ZH: TimelineTexts = {
     submitted: (attempt, upstream, model) => `第 ${attempt} 次尝试：以 ${model} 提交给 ${upstream}`,
     attempt: (attempt, messages) => `第 ${attempt} 次尝试：${messages}`,
     accepted: (upstream) => `${upstream} 已接受作业`,
+    noResult: (upstream) => `${upstream} 没有交付结果`,
     refused: (upstream) => `${upstream} 拒绝了作业`,
     notTaken: {
       access_refused: (upstream) => `${upstream} 拒绝访问`,

@@ -24,7 +24,7 @@ export interface FinishedTask {
   /** False if the task was already final, so that this call changed nothing. */
   readonly applied: boolean;
   /** The submission that an upstream accepted; null also if the task was already final. */
-  readonly job: Pick<Submission, 'provider' | 'model' | 'submittedAt'> | null;
+  readonly job: Pick<Submission, 'provider' | 'model' | 'submittedAt' | 'detail'> | null;
 }
 
 /** A task to end. */
@@ -102,10 +102,12 @@ type FinishedRow = TaskRow & {
   readonly job_provider: string | null;
   readonly job_model: string | null;
   readonly job_submitted_at: Date | null;
+  readonly job_detail: string | null;
 };
 
-function jobOf({ job_provider: provider, job_model: model, job_submitted_at: submittedAt }: FinishedRow) {
-  return provider === null || model === null || submittedAt === null ? null : { provider, model, submittedAt };
+function jobOf(row: FinishedRow): FinishedTask['job'] {
+  const { job_provider: provider, job_model: model, job_submitted_at: submittedAt, job_detail: detail } = row;
+  return provider === null || model === null || submittedAt === null ? null : { provider, model, submittedAt, detail };
 }
 
 async function finishRows(database: Database, items: readonly object[]): Promise<readonly FinishedRow[]> {
@@ -114,7 +116,7 @@ async function finishRows(database: Database, items: readonly object[]): Promise
     database.raw<{ rows: FinishedRow[] }>(
       /* sql */ `
       SELECT place, applied, delivery_ids, (task).*, (job).provider AS job_provider, (job).model AS job_model,
-        (job).submitted_at AS job_submitted_at
+        (job).submitted_at AS job_submitted_at, (job).detail AS job_detail
       FROM finish_tasks(:items::jsonb)`,
       { items: JSON.stringify(items) },
     ),

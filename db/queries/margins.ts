@@ -100,6 +100,8 @@ export interface Render extends Pick<Task, 'id' | 'createdAt' | 'accountId' | 'k
   readonly cost: PicoUsd | null;
   readonly vendorCost: VendorCost | null;
   readonly possibleLoss: PicoUsd;
+  /** The upstream's last words about a render that failed; null if there were none. */
+  readonly vendorMessage: string | null;
 }
 
 type RenderRow = Omit<RowOf<Render>, 'revenue'> & { readonly price: string };
@@ -129,7 +131,7 @@ export async function listRenders(
     .from({ task: 'tasks' })
     .joinRaw(
       // The last submission: no other follows an accepted one.
-      `LEFT JOIN LATERAL (SELECT provider, model, job_id, cost, vendor_cost FROM submissions
+      `LEFT JOIN LATERAL (SELECT provider, model, job_id, cost, vendor_cost, detail FROM submissions
         WHERE task_id = task.id AND task_created_at = task.created_at ORDER BY attempt DESC LIMIT 1) AS sent ON true`,
     )
     .whereIn('task.status', status === undefined ? ['succeeded', 'failed'] : [status]);
@@ -145,7 +147,11 @@ export async function listRenders(
   const rows: RenderRow[] = await query
     .select('task.id', 'task.created_at', 'task.account_id', 'task.kind', 'task.model', 'task.status')
     .select('task.error_code', 'task.price', 'sent.job_id', 'sent.cost', 'sent.vendor_cost')
-    .select({ upstream: database.raw('coalesce(sent.provider, task.provider)'), upstream_model: 'sent.model' })
+    .select({
+      upstream: database.raw('coalesce(sent.provider, task.provider)'),
+      upstream_model: 'sent.model',
+      vendor_message: 'sent.detail',
+    })
     .select({
       possible_loss: database.raw(
         `(SELECT coalesce(sum(lost.possible_loss), 0) FROM submissions AS lost

@@ -1,9 +1,10 @@
 /** Submissions to upstreams and their outcomes: see `db/schema/0004-tasks.sql`. */
+import type { TaskErrorCode } from '../../domain/errors.ts';
 import type { Submission, SubmissionOutcome, VendorCost } from '../../domain/media-route.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { GeneratedMedia } from '../../domain/task.ts';
 import { type Database, isDatabaseError, onlyRow, UNIQUE_VIOLATION } from '../database.ts';
-import { createdAtOf } from './tasks.ts';
+import { createdAtOf, tasksById } from './tasks.ts';
 import { columnsOf, readRow, type RowOf } from '../row.ts';
 
 type SubmissionRow = RowOf<StoredSubmission> & { readonly task_created_at: Date };
@@ -153,6 +154,18 @@ export async function recordCost(
       vendor_cost: reported && database.raw(':reported::jsonb', { reported: JSON.stringify(reported) }),
       cost: cost?.toString() ?? null,
     });
+}
+
+/** Records why an accepted job led to no result, unless the content of its task was erased. */
+export async function recordNoResult(
+  database: Database,
+  taskId: string,
+  { code, detail }: Pick<Submission, 'detail'> & { readonly code: TaskErrorCode },
+): Promise<void> {
+  await database<SubmissionRow>('submissions')
+    .where({ task_id: taskId, task_created_at: createdAtOf(taskId), outcome: 'accepted' })
+    .whereNotExists(tasksById(database, [taskId]).whereNotNull('erased_at'))
+    .update({ code, detail });
 }
 
 /** Returns the ids of the vendor's jobs that belong to other tasks. */

@@ -40,6 +40,22 @@ export function detailFor(vendorMessage: unknown, clientMessage: string): string
   return detail === null || clientMessage.includes(detail) ? null : detail;
 }
 
+interface Verdict {
+  readonly code: TaskErrorCode;
+  /** The client's message, which may contain the upstream's. */
+  readonly message: string;
+  /** The result of {@link detailFor}. */
+  readonly detail?: string | null;
+}
+
+/** The upstream's own message about a verdict, for operators; null if there was none. */
+export function vendorMessageOf({ code, message, detail = null }: Verdict): string | null {
+  if (detail !== null) return detail;
+  if (message === MESSAGES[code]) return null;
+  const remedy = code === 'bad_request' || code === 'content_policy_violation' ? ` ${REMEDIES[code]}` : '';
+  return remedy !== '' && message.endsWith(remedy) ? message.slice(0, -remedy.length) : message;
+}
+
 /** Cleans up another party's message: one line, of limited length, without control characters. */
 export function cleanVendorMessage(value: unknown): string | null {
   if (typeof value !== 'string') return null;

@@ -19,7 +19,7 @@ import { deletionOf, nested, resource } from '../../domain/resource/resource.ts'
 import type { BatchWithMoney } from '../batches/explain-batch.ts';
 import { historyUrl, type HistoryLinks } from '../operations/history-link.ts';
 import { text } from '../../domain/json-schema.ts';
-import { VENDOR_COST } from './submissions.ts';
+import { VENDOR_COST, VENDOR_MESSAGE } from './submissions.ts';
 
 const BALANCES = nested<Account>({
   available_usd: field.usd(
@@ -320,6 +320,7 @@ export const ADMIN_TASK = resource<AdminTask>('AdminTask', {
     'The provider’s name for the model. Null until the task is submitted',
   ),
   provider_job_id: field.text.orNull('providerJobId', 'The provider’s id for the job'),
+  vendor_message: field.text.orNull(({ submissions }) => submissions.at(-1)?.detail ?? null, VENDOR_MESSAGE),
   cost_usd: field.usd.orNull((shown) => accepted(shown)?.cost ?? null, 'The cost of the render. Null if unknown'),
   vendor_cost: field.object(VENDOR_COST).orNull((shown) => accepted(shown)?.vendorCost ?? null),
   possible_loss_usd: field.usd(

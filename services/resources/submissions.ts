@@ -13,6 +13,10 @@ export const VENDOR_COST = resource<VendorCost>(
   'The amount that the upstream reported to have charged.',
 );
 
+/** Describes the field with the last words of an upstream about a task. */
+export const VENDOR_MESSAGE =
+  'What the upstream last reported about a job that it refused, did not take or did not finish, for operators. Null if nothing';
+
 const OUTCOMES = ['accepted', 'refused', 'not_taken', 'unknown'];
 
 export const SUBMISSION = resource<StoredSubmission>('Submission', {

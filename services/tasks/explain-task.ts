@@ -90,7 +90,7 @@ function eventsOf(
   const events: TimelineEvent[] = [
     { at: task.createdAt, source: 'task', text: phrases.created(task.requestId, task.apiKeyId) },
     ...transfers.map((transfer) => transferEvent(transfer, texts)),
-    ...submissions.flatMap((submission) => submissionEvents(submission, texts)),
+    ...submissions.flatMap((submission) => submissionEvents(submission, task, texts)),
     ...(workflow?.steps ?? []).map((step): TimelineEvent => {
       return { at: step.at, source: 'workflow', text: describeStep(step, task.price, texts) };
     }),
@@ -107,13 +107,22 @@ function eventsOf(
 }
 
 /** The events of a submission to an upstream, and its outcome if known. */
-function submissionEvents(submission: StoredSubmission, texts: TimelineTexts): TimelineEvent[] {
-  const { attempt, provider, model, submittedAt, settledAt } = submission;
+function submissionEvents(submission: StoredSubmission, { completedAt }: Task, texts: TimelineTexts): TimelineEvent[] {
+  const { attempt, provider, model, submittedAt, settledAt, outcome, code } = submission;
   const { submission: phrases } = texts;
-  const sent = { at: submittedAt, source: 'upstream', text: phrases.submitted(attempt, provider, model) } as const;
+  const sent = upstreamEvent(submittedAt, phrases.submitted(attempt, provider, model));
   if (settledAt === null) return [sent];
-  const text = phrases.attempt(attempt, describeOutcome(submission, texts));
-  return [sent, { at: settledAt, source: 'upstream', text }];
+  const settled = upstreamEvent(settledAt, phrases.attempt(attempt, describeOutcome(submission, texts)));
+  if (outcome !== 'accepted' || code === null) return [sent, settled];
+  return [
+    sent,
+    settled,
+    upstreamEvent(completedAt ?? settledAt, phrases.attempt(attempt, outcomeWords(submission, texts))),
+  ];
+}
+
+function upstreamEvent(at: Date, text: string): TimelineEvent {
+  return { at, source: 'upstream', text };
 }
 
 /** The evidence of a submission whose outcome the upstream answered itself. */
@@ -127,7 +136,7 @@ function describeOutcome(submission: StoredSubmission, texts: TimelineTexts): st
       ? ''
       : phrases.knownFrom(timelineLabel(evidence, texts));
   return [
-    `${outcomeWords(submission, texts)}${source}`,
+    `${outcome === 'accepted' ? phrases.accepted(submission.provider) : outcomeWords(submission, texts)}${source}`,
     ...(jobId === null ? [] : [phrases.job(jobId)]),
     ...(possibleLoss === null ? [] : [phrases.possibleLoss(formatDollars(possibleLoss))]),
     ...(vendorCost === null ? [] : [phrases.vendorCharged(vendorCost.amount, vendorCost.unit)]),
@@ -135,7 +144,7 @@ function describeOutcome(submission: StoredSubmission, texts: TimelineTexts): st
   ].join(texts.separator);
 }
 
-/** Describes the outcome of a submission with its reason: "kling refused access (code 1102)". */
+/** Describes how a submission ended, with the reason: "kling refused access (code 1102)". */
 export function outcomeWords(
   { outcome, code, detail, provider }: Pick<StoredSubmission, 'outcome' | 'code' | 'detail' | 'provider'>,
   texts: TimelineTexts,
@@ -143,12 +152,12 @@ export function outcomeWords(
   const { submission: phrases } = texts;
   const reason = detail?.replace(/^the upstream answered /, '') ?? '';
   const because = reason === '' ? '' : phrases.because(reason);
-  if (outcome === 'accepted') return `${phrases.accepted(provider)}${because}`;
+  const word = code === null ? '' : timelineLabel(code, texts);
+  const codeAndReason = phrases.because([word, reason].filter((part) => part !== '').join(': '));
+  if (outcome === 'accepted')
+    return code === null ? phrases.accepted(provider) : `${phrases.noResult(provider)}${codeAndReason}`;
   if (outcome === 'unknown') return `${phrases.unknown(provider)}${because}`;
-  if (outcome === 'refused') {
-    const word = code === null ? '' : timelineLabel(code, texts);
-    return `${phrases.refused(provider)}${phrases.because([word, reason].filter((part) => part !== '').join(': '))}`;
-  }
+  if (outcome === 'refused') return `${phrases.refused(provider)}${codeAndReason}`;
   const phrase = phrases.notTaken[code ?? ''] ?? phrases.notTakenOtherwise;
   return `${phrase(provider)}${because}`;
 }

@@ -66,6 +66,7 @@ export const TIMELINE_TEXTS = {
       `Attempt ${attempt}: submitted to ${upstream} as ${model}`,
     attempt: (attempt: number, outcome: string) => `Attempt ${attempt}: ${outcome}`,
     accepted: (upstream: string) => `${upstream} accepted the job`,
+    noResult: (upstream: string) => `${upstream} delivered no result`,
     refused: (upstream: string) => `${upstream} refused the job`,
     notTaken: NOT_TAKEN,
     notTakenOtherwise: (upstream: string) => `${upstream} did not take the job`,

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { recordNoResult } from '../../db/queries/submissions.ts';
 import { describeInBrowser } from '../support/browser.ts';
 import { useAccount, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
 import {
@@ -10,6 +11,7 @@ import {
   newTask,
   submitTask,
 } from '../support/factories.ts';
+import { call } from '../support/stack.ts';
 
 const PROMPT = 'My secret kite over the sea';
 
@@ -93,6 +95,18 @@ describe('tasks of all accounts in the console of the staff', () => {
     expect((await reader.get(`${pathOf(task)}/story`)).text)
       .to.include('class="timeline"')
       .and.not.include('<html');
+  });
+
+  it('show what the upstream last reported about a render that failed, but not to the customer', async () => {
+    const task = await createTask();
+    await submitTask(app.database, task, 'job-78');
+    await recordNoResult(app.database, task.id, { code: 'processing_failed', detail: 'GPU 7 lost' });
+    await finishAsFailed(app.database, task);
+    expect((await reader.get(pathOf(task))).text).to.include('GPU 7 lost');
+    const shown = await call(`${app.baseUrl}/admin/v1/tasks/${task.id}`, { key: app.adminToken });
+    expect(shown.body).to.have.nested.property('data.vendor_message', 'GPU 7 lost');
+    const own = await call(`${app.baseUrl}/v1/tasks/${task.id}`, { key: customer.apiKey });
+    expect(JSON.stringify(own.body)).to.include(task.id).and.not.include('GPU');
   });
 
   it('show the prompt to an operator who gives a reason, and record the access', async () => {

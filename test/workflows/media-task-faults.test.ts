@@ -2,6 +2,7 @@ import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { expect } from 'chai';
+import { listSubmissions } from '../../db/queries/submissions.ts';
 import { newId } from '../../domain/ids.ts';
 import { TASK_QUEUES } from '../../domain/task-queues.ts';
 import { describeStep } from '../../services/tasks/timeline.ts';
@@ -93,6 +94,56 @@ describe('a media task with a failing upstream or store', () => {
       `Wait for the provider: failed: processing_failed: ${message} (upstream: The prompt asked for this failure.)`,
     );
   });
+
+  for (const { directive, outcome, code, words } of [
+    {
+      directive: 'fail=processing_failed',
+      outcome: 'accepted',
+      code: 'processing_failed',
+      words: 'The prompt asked for this failure.',
+    },
+    {
+      directive: 'reject=processing_failed',
+      outcome: 'refused',
+      code: 'processing_failed',
+      words: 'The prompt asked for this refusal.',
+    },
+    {
+      directive: 'reject=content_policy_violation',
+      outcome: 'refused',
+      code: 'content_policy_violation',
+      words: 'The prompt asked for this refusal.',
+    },
+    {
+      directive: 'result=wrong_type',
+      outcome: 'accepted',
+      code: 'result_transfer_failed',
+      words: "The model's result is not a media file.",
+    },
+    {
+      directive: 'dead_links=99',
+      outcome: 'accepted',
+      code: 'result_transfer_failed',
+      words: "the file's server answered 403",
+    },
+    {
+      directive: 'recant',
+      outcome: 'accepted',
+      code: 'processing_failed',
+      words: 'The prompt asked for this failure.',
+    },
+    {
+      directive: 'forget=100000',
+      outcome: 'accepted',
+      code: 'processing_failed',
+      words: 'the upstream does not know the job any more',
+    },
+  ] as const) {
+    it(`keeps the words of the upstream with the submission: ${directive}`, async () => {
+      const { id } = await final(create(`x [sim:${directive}]`));
+      expect((await listSubmissions(stack.database, id)).at(-1)).to.include({ outcome, code, detail: words });
+    });
+  }
 
   it('shows a failed step in PostgreSQL, with the cause', async () => {
     const id = newId('task');

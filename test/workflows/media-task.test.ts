@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { listSubmissions } from '../../db/queries/submissions.ts';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { defaultPayloadConverter } from '@temporalio/common';
 import { call, useTestStack, type TestStack } from '../support/stack.ts';
@@ -105,6 +106,9 @@ describe('a media task', () => {
     expect(task).to.include({ status: 'failed', error_code: 'processing_timeout', retryable: true });
     expect(await transfersOf(stack, task.id)).to.deep.equal(['reservation', 'refund']);
     expect(await stack.database('events').where({ task_id: task.id })).to.deep.equal([]);
+    const [submission] = await listSubmissions(stack.database, task.id);
+    expect(submission).to.include({ outcome: 'accepted', code: 'processing_timeout' });
+    expect(submission?.detail, 'the last words of the upstream').to.contain('drawing');
   });
 
   it('renders once when the outcome of its submission is unknown', async () => {

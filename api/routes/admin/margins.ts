@@ -18,7 +18,7 @@ import { arrayOf } from '../../../domain/json-schema.ts';
 import { reportQueueKey } from '../../../services/people/administrator.ts';
 import { usagePeriod } from '../../../services/input/usage-period.ts';
 import { USAGE_DAYS } from '../usage/routes.ts';
-import { VENDOR_COST } from '../../../services/resources/submissions.ts';
+import { VENDOR_COST, VENDOR_MESSAGE } from '../../../services/resources/submissions.ts';
 
 const MARGIN = resource<Margin>('Margin', {
   object: field.constant('margin'),
@@ -62,6 +62,7 @@ const RENDER = resource<Render>('Render', {
     ({ revenue, cost }) => (cost === null ? null : revenue - cost),
     'The revenue less the cost. Null if the cost is unknown',
   ),
+  vendor_message: field.text.orNull('vendorMessage', VENDOR_MESSAGE),
 });
 
 export const marginEndpoints = endpoints('Administration', {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { RecordedCall } from '../../../db/call-recorder.ts';
 import type { Database } from '../../../db/database.ts';
 import { listMediaCircuits } from '../../../db/queries/media-outcomes.ts';
-import { settleSubmission } from '../../../db/queries/submissions.ts';
+import { recordNoResult, settleSubmission } from '../../../db/queries/submissions.ts';
 import type { CallTarget } from '../../../db/queries/upstream-calls.ts';
 import { circuitState } from '../../../domain/circuit.ts';
 import { CANCELLED_BY_CUSTOMER, CANCELLED_BY_OPERATOR, reasonOf, type TaskFailure } from '../../../domain/task.ts';
@@ -62,6 +62,13 @@ describe('the calls of a media upstream', () => {
       );
     });
   }
+
+  it('have the words of the upstream as the message of a failure, not the message for the client', async () => {
+    const taskId = await acceptedTask();
+    await recordNoResult(database, taskId, { code: 'processing_failed', detail: 'GPU lost' });
+    await createRefund(finish())(taskId, 'processing_failed', 'The render failed.');
+    expect(recorded).to.have.nested.property('[0].failure.message', 'GPU lost');
+  });
 
   for (const [what, { code, message, cancelledBy }, isFault] of ENDINGS) {
     it(`${isFault ? 'open' : 'do not open'} the circuit of their upstream when five in a row end with ${what}`, async () => {

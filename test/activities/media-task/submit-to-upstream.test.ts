@@ -28,6 +28,7 @@ import { endIn, fingerprintOf, listOf, objectOf } from '../../../providers/media
 import { JobRefusedError, textOf } from '../../../providers/media/outcomes.ts';
 import type { MediaUpstream, MediaUpstreamSettings } from '../../../providers/media/upstream.ts';
 import { ANY_RANGE } from '../../../providers/media/range.ts';
+import { messageFor } from '../../../providers/media/vendor-message.ts';
 import { renderPng } from '../../../simulator/render/png.ts';
 import { createLocalStorage } from '../../../storage/local.ts';
 import { watchStorage, type WatchedStorage } from '../../../storage/watched.ts';
@@ -555,13 +556,10 @@ describe('a submission', () => {
       expect(await metrics.render()).to.contain(`genway_media_possible_loss_usd_total{upstream="${name}"} 1`);
     });
 
+    const REFUSAL = 'content_policy_violation: too: long';
     for (const [outcome, settlement, code] of [
       ['unknown', { evidence: 'nothing' }, 'processing_unavailable'],
-      [
-        'refused',
-        { evidence: 'the answer', code: 'bad_request', detail: 'content_policy_violation: too: long' },
-        'bad_request',
-      ],
+      ['refused', { evidence: 'the answer', code: 'bad_request', detail: REFUSAL }, 'bad_request'],
     ] as const) {
       it(`Genway does not submit again if the worker died after it recorded the outcome ${outcome}`, async () => {
         const name = upstreamWith({ recovery: 'none' });
@@ -570,7 +568,7 @@ describe('a submission', () => {
         await settleSubmission(database, submission, { outcome, ...settlement });
         const { failure } = await run(task);
         expect(failure).to.include({ code });
-        if (outcome === 'refused') expect(failure).to.include({ message: 'content_policy_violation: too: long' });
+        if (outcome === 'refused') expect(failure).to.include({ message: messageFor('bad_request', REFUSAL) });
         expect(rendersOf(task)).to.deep.equal([]);
       });
     }

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { TASK_ERROR_CODES } from '../../../domain/errors.ts';
-import { messageFor } from '../../../providers/media/vendor-message.ts';
+import { detailFor, messageFor, vendorMessageOf } from '../../../providers/media/vendor-message.ts';
 
 const REMEDY = /(?:Check|Change|Try again|Send) /;
 
@@ -23,4 +23,14 @@ describe('the message of a failed task', () => {
     );
     expect(messageFor('processing_failed', 'The card is broken')).to.not.include('card');
   });
+
+  for (const code of TASK_ERROR_CODES) {
+    it(`of ${code} leaves the words of the upstream for operators, and none if there were none`, () => {
+      for (const words of ['Moderation found a sword.', undefined]) {
+        const message = messageFor(code, words);
+        const detail = detailFor(words, message);
+        expect(vendorMessageOf({ code, message, detail })).to.equal(words ?? null);
+      }
+    });
+  }
 });

@@ -41,6 +41,13 @@ describe('the timeline of a task', () => {
       chinese: 'kling 已接受作业',
     },
     {
+      outcome: 'accepted',
+      code: 'processing_failed',
+      detail: 'GPU lost',
+      english: 'kling delivered no result (processing_failed: GPU lost)',
+      chinese: 'kling 没有交付结果（供应商处理失败: GPU lost）',
+    },
+    {
       outcome: 'not_taken',
       code: 'access_refused',
       detail: 'the upstream answered code 1102',

@@ -192,7 +192,9 @@ function Renders({ submissions }: { submissions: readonly StoredSubmission[] }) 
         [
           fields.outcome,
           (submission) => (
-            <WithNote note={submission.detail === null ? null : outcomeWords(submission, timeline)}>
+            <WithNote
+              note={(submission.code ?? submission.detail) === null ? null : outcomeWords(submission, timeline)}
+            >
               {submission.outcome === null ? (
                 <Badge tone="busy">{messages.open}</Badge>
               ) : (

@@ -231,7 +231,8 @@ describe('revenue, cost and margin', () => {
       expect(lines.map((line) => JSON.parse(line).object)).to.deep.equal(Array(4).fill('render'));
       const csv = (await (await ask('/renders', { accept: 'text/csv' })).text()).trimEnd().split('\r\n');
       expect(csv).to.have.length(5);
-      expect(csv.find((line) => line.includes(rendered.id))).to.match(/,simulator,m,job_1,1,0\.75,5,units,0,0\.25$/);
+      expect(csv[0]).to.match(/,vendor_message$/);
+      expect(csv.find((line) => line.includes(rendered.id))).to.match(/,simulator,m,job_1,1,0\.75,5,units,0,0\.25,$/);
     });
   });
 
