@@ -7,6 +7,14 @@ export interface IdPage {
   readonly limit: number;
 }
 
+/** A filter of tasks and text requests by what upstreams did with them. */
+export interface AttemptFilter {
+  /** The upstream that has the task or answered the request; with a fault, the upstream that had the fault. */
+  readonly upstream?: string | undefined;
+  /** The fault of one of the attempts. */
+  readonly fault?: string | undefined;
+}
+
 /** Orders a list newest first, and restricts it to the rows of the page. */
 export function newestFirst<Row extends object, Result>(
   query: Knex.QueryBuilder<Row, Result>,

@@ -105,3 +105,11 @@ export const PERIOD = {
   from: moment('The start of the period, inclusive'),
   to: moment('The end of the period, exclusive'),
 };
+
+/** Filters lists of tasks and text requests for operators. */
+export const ATTEMPTS = {
+  upstream: textParameter(
+    'Filters by the upstream that has the task or answered the request. With `fault`, by the upstream that had the fault',
+  ),
+  fault: textParameter('Filters by the fault of an attempt, as the page *Failures* counts it, such as `unreachable`'),
+};

@@ -1,6 +1,7 @@
 /** Filters of lists, and links that download a list. */
 import type { Child } from 'hono/jsx';
 import type { Period } from '../../db/period.ts';
+import type { AttemptFilter } from '../../db/page.ts';
 import type { ApiKey } from '../../db/queries/api-keys.ts';
 import { isId } from '../../domain/ids.ts';
 import { COLUMNS, EXPORT_FORMATS } from '../export.ts';
@@ -78,6 +79,27 @@ export function ChoiceLinks({ name, label, all, values, field = name }: ChoiceFi
 export function FieldFilter(props: FieldProps) {
   const { query } = usePage();
   return <Field {...props} value={query.get(props.name)} />;
+}
+
+/** Filters tasks or text requests by what upstreams did with them. */
+export function AttemptFilters({ faults }: { faults: readonly string[] }) {
+  const { common } = useTexts();
+  return (
+    <>
+      <FieldFilter name="upstream" />
+      <ChoiceFilter name="fault" all={common.allFaults} values={faults} field="cause" />
+    </>
+  );
+}
+
+/** The filter that {@link AttemptFilters} chose. */
+export function attemptsIn(query: URLSearchParams): AttemptFilter {
+  return { upstream: textIn(query, 'upstream'), fault: textIn(query, 'fault') };
+}
+
+/** A parameter as typed; undefined if it is empty. */
+export function textIn(query: URLSearchParams, name: string): string | undefined {
+  return query.get(name)?.trim() || undefined;
 }
 
 /** The maximum number of keys in {@link KeyFilter}. */

@@ -17,11 +17,17 @@ export interface RouteFailures extends Omit<CallTarget, 'key'> {
   readonly failures: number;
 }
 
+/** A sum of failures, with an example. */
+export interface ListedFailureSum extends FailureSum {
+  /** The words of the upstream at its latest failure with this reason; null if it failed differently since. */
+  readonly message: string | null;
+}
+
 export interface FailureReport {
   /** The routes with failures, most failures first. */
   readonly routes: readonly RouteFailures[];
   /** The sums with the most failures, at most {@link MAX_SUMS}. */
-  readonly sums: readonly FailureSum[];
+  readonly sums: readonly ListedFailureSum[];
   /** The failures of each minute or hour of the period by upstream, oldest first. */
   readonly bars: readonly { readonly start: Date; readonly failures: ReadonlyMap<string, number> }[];
 }
@@ -41,11 +47,15 @@ export async function readFailures(database: Database, period: FailurePeriod): P
       ORDER BY failures DESC, upstream, format, model`,
       values,
     ),
-    database.raw<{ rows: RowOf<FailureSum>[] }>(
+    database.raw<{ rows: RowOf<ListedFailureSum>[] }>(
       /* sql */ `
-      SELECT upstream, format, model, fault, account_id, sum(failures)::int AS failures
-      FROM upstream_call_failures WHERE ${since} GROUP BY upstream, format, model, fault, account_id
-      ORDER BY sum(failures) DESC, upstream, format, model, fault, account_id LIMIT :limit`,
+      SELECT sums.*, (SELECT nullif(message, '') FROM upstream_failures AS latest
+        WHERE (latest.upstream, latest.format, latest.model, latest.fault) = (sums.upstream, sums.format, sums.model, sums.fault)
+        ORDER BY failed_at DESC LIMIT 1) AS message
+      FROM (SELECT upstream, format, model, fault, account_id, sum(failures)::int AS failures
+        FROM upstream_call_failures WHERE ${since} GROUP BY upstream, format, model, fault, account_id
+        ORDER BY sum(failures) DESC, upstream, format, model, fault, account_id LIMIT :limit) AS sums
+      ORDER BY failures DESC, upstream, format, model, fault, account_id`,
       values,
     ),
     database.raw<{ rows: { start: Date; upstream: string | null; failures: number }[] }>(

@@ -1,8 +1,8 @@
 import { createdAtMsOf, isId } from '../../domain/ids.ts';
 import type { Canceller, GeneratedMedia, Task } from '../../domain/task.ts';
-import { isTaskErrorCode } from '../../domain/errors.ts';
+import { isTaskErrorCode, type TaskErrorCode } from '../../domain/errors.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';
-import { type IdPage, newestFirst } from '../page.ts';
+import { type AttemptFilter, type IdPage, newestFirst } from '../page.ts';
 import { createdIn, type Period } from '../period.ts';
 import { columnsOf, type OptionalFields, readRow, type RowOf } from '../row.ts';
 
@@ -181,17 +181,28 @@ export async function countRunningTasks(database: Database, accountId: string): 
   return Number(onlyRow(await running.count<{ count: string }[]>('*')).count);
 }
 
-export type TaskFilter = OptionalFields<Task, 'accountId' | 'batchId' | 'status' | 'model' | 'kind'> &
+export type TaskFilter = OptionalFields<Task, 'accountId' | 'batchId' | 'status' | 'model' | 'kind'> & {
+  readonly errorCode?: TaskErrorCode | undefined;
+  /** Whether the list has tasks whose customer has deleted the result; by default it does. */
+  readonly includeDeleted?: boolean;
+} & AttemptFilter &
   Period &
-  IdPage & {
-    /** Whether the list has tasks whose customer has deleted the result; by default it does. */
-    readonly includeDeleted?: boolean;
-  };
+  IdPage;
+
+const ATTEMPTS_WITH_FAULT = /* sql */ `
+  SELECT FROM submissions WHERE task_id = tasks.id AND task_created_at = tasks.created_at
+    AND submissions.outcome IN ('not_taken', 'unknown') AND coalesce(submissions.code, 'failed') = :fault
+    AND submissions.provider = coalesce(:upstream, submissions.provider)`;
 
 /** Tasks, newest first. */
 export async function listTasks(database: Database, filter: TaskFilter): Promise<readonly Task[]> {
-  const { accountId, batchId, status, model, kind, includeDeleted = true } = filter;
-  const query = database<TaskRow>('tasks').where(columnsOf({ accountId, batchId, status, model, kind }));
+  const { accountId, batchId, status, model, kind, errorCode, upstream, fault, includeDeleted = true } = filter;
+  const query = database<TaskRow>('tasks').where(columnsOf({ accountId, batchId, status, model, kind, errorCode }));
+  // The index of failed tasks has the codes.
+  if (errorCode !== undefined) void query.where('status', 'failed');
+  if (fault !== undefined)
+    void query.whereRaw(`EXISTS (${ATTEMPTS_WITH_FAULT})`, { fault, upstream: upstream ?? null });
+  else if (upstream !== undefined) void query.where('provider', upstream);
   createdIn(query, filter);
   if (!includeDeleted) void query.whereNotExists(database('deleted_results').whereRaw('task_id = tasks.id'));
   // The id contains the time, which excludes newer partitions.

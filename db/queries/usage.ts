@@ -4,7 +4,7 @@ import { createdAtMsOf, firstIdAt } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { readTokens, type TextTokens, type TokensRow } from '../../domain/text-tokens.ts';
 import { type Database, onlyRow } from '../database.ts';
-import type { IdPage } from '../page.ts';
+import type { AttemptFilter, IdPage } from '../page.ts';
 import type { Measured } from '../text-money/settlement.ts';
 import { earliestRequestOf } from './batches.ts';
 import { createdIn, type Period, periodOfRequest } from '../period.ts';
@@ -50,7 +50,9 @@ type TextRow = RowOf<Omit<TextUsage, keyof TextTokens | 'charged' | 'modifiers'>
 
 /** Only operators may omit the account. */
 export type TextUsageFilter = Period &
+  AttemptFilter &
   OptionalFields<TextUsage, 'accountId' | 'apiKeyId' | 'model' | 'outcome'> & {
+    readonly errorCode?: string | undefined;
     /** An id of a batch. */
     readonly batchId?: string | undefined;
   };
@@ -63,13 +65,22 @@ export function streamTextUsage(database: Database, filter: TextUsageFilter): As
   return streamPages((after, limit) => listTextUsage(database, { ...filter, before: after?.id, limit }));
 }
 
+const ATTEMPTS_WITH_FAULT = /* sql */ `
+  SELECT FROM text_attempts AS attempt WHERE attempt.request_id = text_requests.request_id
+    AND attempt.fault = :fault AND attempt.upstream = coalesce(:upstream, attempt.upstream)`;
+
 /** Lists a page of text requests, newest first. @param before the id of the last request on the previous page */
 export async function listTextUsage(
   database: Database,
   asked: TextUsageFilter & IdPage,
 ): Promise<readonly TextUsage[]> {
-  const { accountId, apiKeyId, model, outcome, batchId, before, limit, ...period } = asked;
-  const query = database<TextRow>('text_requests').where(columnsOf({ accountId, apiKeyId, model, outcome, batchId }));
+  const { accountId, apiKeyId, model, outcome, errorCode, batchId, upstream, fault, before, limit, ...period } = asked;
+  const query = database<TextRow>('text_requests').where(
+    columnsOf({ accountId, apiKeyId, model, outcome, errorCode, batchId }),
+  );
+  if (fault !== undefined)
+    void query.whereRaw(`EXISTS (${ATTEMPTS_WITH_FAULT})`, { fault, upstream: upstream ?? null });
+  else if (upstream !== undefined) void query.where('upstream', upstream);
   createdIn(query, period);
   if (batchId !== undefined) createdIn(query, { from: earliestRequestOf(batchId) });
   if (model !== undefined) withIdsIn(query, await findUseOfModel(database, { accountId, model }));

@@ -5,6 +5,7 @@ import { recordUnknownWord } from '../../db/queries/unknown-words.ts';
 import { baseUrlsAt } from '../../providers/text/settings.ts';
 import { useAccount, useTestConsole, useVisitor } from '../support/console.ts';
 import { createEndpoint, createTaskRow, createTextRequestRow, finishAsSucceeded, keyOf } from '../support/factories.ts';
+import { call } from '../support/stack.ts';
 
 describe('the pages of operators', () => {
   const app = useTestConsole({
@@ -148,12 +149,60 @@ describe('the pages of operators', () => {
         const cursor = /cursor=(txt_\w+)/.exec(first)?.[1] ?? '';
         expect(await shown(`${filter}&cursor=${cursor}`), filter).to.include(String(ids[0]));
       }
-      expect(await shown(`account=${other.accountId}&status=failed`))
-        .to.include('Refused by the vendor')
-        .and.not.include('bad_request');
+      const [, table = ''] =
+        /<tbody>(.*)<\/tbody>/s.exec(await shown(`account=${other.accountId}&status=failed`)) ?? [];
+      expect(table).to.include('Refused by the vendor').and.not.include('bad_request');
       expect(await shown('model=none')).to.include('No text requests match');
       expect(await shown('id=nothing')).to.include('No text requests match');
     });
+  });
+
+  it('text requests are listed by error, upstream and the fault of an attempt', async () => {
+    const other = await app.createAccount();
+    const failed = { outcome: 'failed', error_code: 'processing_failed', upstream: null };
+    const answered = await createTextRequestRow(app.database, keyOf(other));
+    const lost = await createTextRequestRow(app.database, keyOf(other), failed);
+    const recorder = createCallRecorder(app.database, pino({ level: 'silent' }));
+    const attempt = {
+      upstream: 'first',
+      format: '',
+      model: 'm',
+      key: '',
+      decision: 'next',
+      status: 500,
+      message: 'Down',
+    };
+    recorder.recordAttempt({
+      ...attempt,
+      accountId: other.accountId,
+      requestId: answered.requestId,
+      number: 1,
+      fault: 'failed',
+      durationMs: 1,
+    });
+    await recorder.stop();
+    for (const [filter, found] of [
+      ['error_code=processing_failed', [lost.id]],
+      ['upstream=acme', [answered.id]],
+      ['fault=failed&upstream=first', [answered.id]],
+      ['fault=failed', [answered.id]],
+      ['fault=silent', []],
+      ['fault=failed&upstream=acme', []],
+    ] as const) {
+      const { text } = await operator.get(`/console/staff/text-requests?account=${other.accountId}&${filter}`);
+      expect(
+        [answered.id, lost.id].filter((id) => text.includes(id)),
+        filter,
+      ).to.deep.equal(found);
+      const { body } = await call<{ data: { id: string }[] }>(
+        `${app.baseUrl}/admin/v1/accounts/${other.accountId}/usage/requests?${filter}`,
+        { key: app.adminToken },
+      );
+      expect(
+        body.data.map(({ id }) => id),
+        filter,
+      ).to.deep.equal(found);
+    }
   });
 
   it('the live state counts the work in progress, and the browser fetches it again', async () => {
@@ -232,5 +281,10 @@ describe('the pages of operators', () => {
       .and.include('95.2%')
       .and.match(/<rect class="series-0"/);
     expect(failures).to.match(new RegExp(`<span title="${customer.accountId}">`));
+    const list = `tasks?account=${customer.accountId}&amp;upstream=simulator&amp;status=failed&amp;error_code=processing_failed`;
+    expect(failures).to.include('The render failed.').and.include(`href="/console/staff/${list}&amp;from=`);
+    expect(failures).to.match(
+      /href="\/console\/staff\/text-requests\?account=acc_1&amp;upstream=simulator&amp;fault=failed/,
+    );
   });
 });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { recordNoResult } from '../../db/queries/submissions.ts';
+import { recordNoResult, settleSubmission } from '../../db/queries/submissions.ts';
 import { describeInBrowser } from '../support/browser.ts';
 import { useAccount, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
 import {
@@ -9,6 +9,7 @@ import {
   finishAsSucceeded,
   keyOf,
   newTask,
+  openTaskSubmission,
   submitTask,
 } from '../support/factories.ts';
 import { call } from '../support/stack.ts';
@@ -66,6 +67,39 @@ describe('tasks of all accounts in the console of the staff', () => {
     ] as const) {
       const { text, status } = await reader.get(`/console/staff/tasks?account=${other.accountId}&${filter}`);
       expect([status, text.includes('<tbody>')], filter).to.deep.equal([200, isThere]);
+    }
+  });
+
+  it('are listed by error, upstream and the fault of an attempt, as in the API', async () => {
+    const other = await app.createAccount({ fundedUsd: 10 });
+    const [failed, moved, running] = [await createTask(other), await createTask(other), await createTask(other)];
+    await finishAsFailed(app.database, failed, 'result_transfer_failed');
+    const first = await openTaskSubmission(app.database, moved, { provider: 'busy' });
+    await settleSubmission(app.database, first, { outcome: 'not_taken', evidence: 'the answer', code: 'unreachable' });
+    await openTaskSubmission(app.database, moved, { provider: 'second', attempt: 2 });
+    const all = [failed, moved, running].map(({ id }) => id);
+    for (const [filter, found] of [
+      ['error_code=result_transfer_failed', [failed.id]],
+      ['error_code=processing_failed', []],
+      ['upstream=second', [moved.id]],
+      ['upstream=busy', []],
+      ['fault=unreachable&upstream=busy', [moved.id]],
+      ['fault=unreachable', [moved.id]],
+      ['fault=unreachable&upstream=second', []],
+    ] as const) {
+      const { text } = await reader.get(`/console/staff/tasks?account=${other.accountId}&${filter}`);
+      expect(
+        all.filter((id) => text.includes(id)),
+        filter,
+      ).to.deep.equal(found);
+      const { body } = await call<{ data: { id: string }[] }>(
+        `${app.baseUrl}/admin/v1/tasks?account_id=${other.accountId}&${filter}`,
+        { key: app.adminToken },
+      );
+      expect(
+        body.data.map(({ id }) => id),
+        filter,
+      ).to.deep.equal(found);
     }
   });
 

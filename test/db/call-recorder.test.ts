@@ -93,8 +93,8 @@ describe('the recorded calls of upstreams', () => {
     const expected = {
       routes: [{ ...route, requests: 10, failures: 8 }],
       sums: [
-        { ...route, fault: 'processing_failed', accountId: first, failures: 4 },
-        { ...route, fault: 'processing_timeout', accountId: other, failures: 2 },
+        { ...route, fault: 'processing_failed', accountId: first, failures: 4, message: null },
+        { ...route, fault: 'processing_timeout', accountId: other, failures: 2, message: null },
       ],
     };
     for (const [period, bars] of [

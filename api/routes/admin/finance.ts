@@ -6,14 +6,22 @@ import { listRefunds as findRefunds, type Refund } from '../../../db/queries/sta
 import { listTransfers as findTransfers, streamTransfers } from '../../../db/queries/transfers.ts';
 import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';
 import { sumEndUserUsage } from '../../../db/queries/end-user-usage.ts';
-import { listTextUsage, streamTextUsage } from '../../../db/queries/usage.ts';
+import { listTextUsage, streamTextUsage, TEXT_OUTCOMES } from '../../../db/queries/usage.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import type { Month } from '../../../domain/month.ts';
 import { findDocument, listDocuments } from '../../../db/queries/billing-documents.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
-import { dayParameter, monthParameter, idParameter, PERIOD } from '../../endpoint/query.ts';
+import {
+  ATTEMPTS,
+  choiceParameter,
+  dayParameter,
+  monthParameter,
+  idParameter,
+  PERIOD,
+  textParameter,
+} from '../../endpoint/query.ts';
 import { EXPORTS, withExports, sendAll } from '../../exports.ts';
 import { BALANCE_ENTRIES, EXPORTED_ENTRIES, LEDGER_PAGE, ledgerPositionOf } from '../balance/routes.ts';
 import { usagePeriod } from '../../../services/input/usage-period.ts';
@@ -145,12 +153,18 @@ export const financeEndpoints = endpoints('Administration', {
     access: 'admin-read',
     summary: 'List an account’s text requests with routes, tokens and charges, newest first',
     description: EXPORTS,
-    query: TEXT_REQUESTS,
+    query: {
+      outcome: choiceParameter(TEXT_OUTCOMES, 'Filters by outcome'),
+      error_code: textParameter('Filters by error code'),
+      ...ATTEMPTS,
+      ...TEXT_REQUESTS,
+    },
     answers: { 200: withExports(pageOf(ADMIN_TEXT_REQUEST.schema, 'A page of text requests')) },
     handle: async ({ params, query, context }, { reports }) => {
       const { id: accountId } = await existingAccount(reports, params.account_id);
-      const { api_key_id: apiKeyId, batch_id: batchId, cursor: _cursor, limit: _limit, ...period } = query;
-      const filter = { ...period, accountId, apiKeyId, batchId };
+      const { api_key_id: apiKeyId, batch_id: batchId, error_code: errorCode, ...others } = query;
+      const { cursor: _cursor, limit: _limit, ...shared } = others;
+      const filter = { ...shared, accountId, apiKeyId, batchId, errorCode };
       if (sendAll(context, () => streamTextUsage(reports, filter), ADMIN_TEXT_REQUEST)) return undefined;
       return listPage(query, (slice) => listTextUsage(reports, { ...filter, ...slice }), ADMIN_TEXT_REQUEST.present);
     },

@@ -3,7 +3,7 @@ import type { Database } from '../../../db/database.ts';
 import { recordPromptsRead } from '../../../db/queries/operator-actions.ts';
 import { listSubmissions, listSubmissionsOf } from '../../../db/queries/submissions.ts';
 import { listTasks } from '../../../db/queries/tasks.ts';
-import { badRequest, ServiceError } from '../../../domain/errors.ts';
+import { badRequest, ServiceError, TASK_ERROR_CODES } from '../../../domain/errors.ts';
 import { hasStaffPermission } from '../../../domain/roles.ts';
 import { type Task, TASK_STATUSES } from '../../../domain/task.ts';
 import { dataOf, withPlainText } from '../../endpoint/answers.ts';
@@ -11,7 +11,7 @@ import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { type Slice } from '../../../services/page.ts';
-import { flagParameter, textParameter, choiceParameter, PERIOD } from '../../endpoint/query.ts';
+import { ATTEMPTS, flagParameter, textParameter, choiceParameter, PERIOD } from '../../endpoint/query.ts';
 import { integer, object } from '../../../domain/json-schema.ts';
 import type { HistoryLinks } from '../../../services/operations/history-link.ts';
 import { type Administrator, authorshipOf } from '../../../services/people/administrator.ts';
@@ -47,15 +47,18 @@ export const adminTaskEndpoints = endpoints('Administration', {
       account_id: textParameter('Filters by account'),
       status: choiceParameter(TASK_STATUSES, 'Filters by status'),
       model: textParameter('Filters by model'),
+      error_code: choiceParameter(TASK_ERROR_CODES, 'Filters by the error code of failed tasks'),
+      ...ATTEMPTS,
       ...PROMPTS,
       ...PERIOD,
       ...pageById('task'),
     },
     answers: { 200: pageOf(ADMIN_TASK.schema, 'A page of tasks') },
     handle: ({ caller, query }, { database, operations: { temporal } }) => {
-      const { account_id: accountId, status, model, from, to } = query;
+      const { account_id: accountId, error_code: errorCode, status, model, upstream, fault, from, to } = query;
+      const filter = { accountId, status, model, errorCode, upstream, fault, from, to };
       const read = async (slice: Slice) => {
-        const tasks = await listTasks(database, { accountId, status, model, from, to, ...slice });
+        const tasks = await listTasks(database, { ...filter, ...slice });
         const canReadPrompt = await mayReadPrompts(database, caller, tasks.slice(0, query.limit), query);
         const all = await listSubmissionsOf(
           database,

@@ -5,11 +5,13 @@ import {
   FAILURE_PERIODS,
   type FailurePeriod,
   type FailureReport,
+  type ListedFailureSum,
   MAX_SUMS,
   readFailures,
   type RouteFailures,
 } from '../../../../db/queries/call-failures.ts';
 import type { FailureSum } from '../../../../db/queries/upstream-calls.ts';
+import { isTaskErrorCode } from '../../../../domain/errors.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import { withAccountNames } from '../../../account-names.ts';
@@ -20,6 +22,7 @@ import { AnyId } from '../../../html/linked-ids.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { type DrawnResult, type PageResult, showPage, showPart, staff, type UserVisit } from '../../../page.ts';
+import { dayOf } from '../../../period.ts';
 import { type Texts, wordFor } from '../../../texts/texts.ts';
 
 const PATH = '/staff/failures';
@@ -69,17 +72,26 @@ const ROUTE = nested<RouteFailures>({
   failures: field.count('failures'),
 });
 
-const SUM = nested<FailureSum>({
+const SUM = nested<ListedFailureSum>({
   upstream: field.text('upstream'),
   model: field.text('model'),
   failures: field.count('failures'),
+  message: field.text.orNull('message'),
 });
+
+/** The list of the tasks or text requests that a sum counts, since a day. */
+function listOf({ upstream, format, fault, accountId }: FailureSum, from: string): string {
+  const filter = isTaskErrorCode(fault) && format === '' ? { status: 'failed', error_code: fault } : { fault };
+  const query = new URLSearchParams({ account: accountId, upstream, ...filter, from });
+  return `/console/staff/${format === '' ? 'tasks' : 'text-requests'}?${query.toString()}`;
+}
 
 /** The report, which the browser polls while the page is open. */
 function Report({ period, report: { routes, sums, bars } }: { period: FailurePeriod; report: FailureReport }) {
   const texts = useTexts();
   const { failures: messages, fields } = texts;
   const { language } = texts;
+  const since = dayOf(bars[0]?.start ?? new Date());
   return (
     <Polled path={`/console${PATH}/report?period=${period}`} seconds={10}>
       <Card title={messages.graph(wordFor('period', period, texts))}>
@@ -117,7 +129,12 @@ function Report({ period, report: { routes, sums, bars } }: { period: FailurePer
               'model',
               [fields.upstream, ({ upstream, format }) => <WithNote note={format || null}>{upstream}</WithNote>],
               [fields.cause, ({ fault }) => reasonInWords(fault, texts)],
-              'failures',
+              [messages.message, ({ message }) => message, 'words'],
+              [
+                fields.failures,
+                (sum) => (sum.accountId === '' ? sum.failures : <a href={listOf(sum, since)}>{sum.failures}</a>),
+                'number',
+              ],
             ]}
           >
             {sums.length < MAX_SUMS ? null : <p class="soft">{messages.most(MAX_SUMS)}</p>}

@@ -9,10 +9,21 @@ import type { ApiServices } from '../../../../api/services.ts';
 import { recordPromptsRead } from '../../../../db/queries/operator-actions.ts';
 import type { StoredSubmission } from '../../../../db/queries/submissions.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
+import { TASK_ERROR_CODES } from '../../../../domain/errors.ts';
+import { MEDIA_FAULTS } from '../../../../domain/media-route.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES, reasonOf } from '../../../../domain/task.ts';
 import { withAccountNames } from '../../../account-names.ts';
 import { Badge, ButtonLink, Card, Facts, Money, WithNote, Pages, Polled, Time } from '../../../html/components.tsx';
-import { Candidates, ChoiceFilter, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../../../html/filters.tsx';
+import {
+  AttemptFilters,
+  attemptsIn,
+  Candidates,
+  ChoiceFilter,
+  ChoiceLinks,
+  DayFilters,
+  FieldFilter,
+  Filters,
+} from '../../../html/filters.tsx';
 import { AnyId, ShortId } from '../../../html/linked-ids.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { ReasonCards } from '../../../html/reason-card.tsx';
@@ -64,6 +75,8 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
     model: model.value ?? undefined,
     status: TASK_STATUSES.find((known) => known === query.get('status')),
     kind: TASK_KINDS.find((known) => known === query.get('kind')),
+    errorCode: TASK_ERROR_CODES.find((known) => known === query.get('error_code')),
+    ...attemptsIn(query),
     ...periodOf(query),
   };
   const { entries: tasks, next } = await readListPage(query, 'task', (slice) =>
@@ -80,6 +93,8 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
         <FieldFilter name="account" label={common.partOfAccount} />
         <FieldFilter name="model" label={common.partOfModel} />
         <ChoiceFilter name="kind" all={taskMessages.allKinds} values={TASK_KINDS} />
+        <ChoiceFilter name="error_code" all={common.allErrors} values={TASK_ERROR_CODES} />
+        <AttemptFilters faults={MEDIA_FAULTS} />
         <DayFilters />
       </Filters>,
       <Candidates filters={[account, model]} />,

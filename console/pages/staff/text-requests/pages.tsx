@@ -5,9 +5,10 @@ import { findById, type Found } from '../../../../services/operations/find-by-id
 import type { ApiServices } from '../../../../api/services.ts';
 import { findTextUsage, listTextUsage, type TextUsage } from '../../../../db/queries/usage.ts';
 import { isId } from '../../../../domain/ids.ts';
+import { UPSTREAM_FAULTS } from '../../../../domain/circuit.ts';
 import { withAccountNames } from '../../../account-names.ts';
 import { Card, Facts, WithNote } from '../../../html/components.tsx';
-import { FieldFilter } from '../../../html/filters.tsx';
+import { AttemptFilters, attemptsIn, ChoiceFilter, FieldFilter, textIn } from '../../../html/filters.tsx';
 import { AnyId, ShortId } from '../../../html/linked-ids.tsx';
 import { ResourceFacts } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
@@ -29,7 +30,12 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
   const found = id === '' ? null : await findRequest(services, id, texts);
   if (found) return { kind: 'redirect', path: `/staff/text-requests/${found.id}` };
   const [account, model] = [await findFilteredAccount(query, services), modelIn(query, catalogue)];
-  const filter = { ...requestFilterOf(query, model), accountId: account.value ?? undefined };
+  const filter = {
+    ...requestFilterOf(query, model),
+    ...attemptsIn(query),
+    accountId: account.value ?? undefined,
+    errorCode: textIn(query, 'error_code'),
+  };
   const page = await readListPage(query, 'textRequest', async (slice) =>
     id === '' ? readIfFiltered([account, model], () => listTextUsage(database, { ...filter, ...slice })) : [],
   );
@@ -62,6 +68,8 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
       >
         <FieldFilter name="id" label={messages.anyId} />
         <FieldFilter name="account" label={common.partOfAccount} />
+        <ChoiceFilter name="error_code" all={common.allErrors} values={Object.keys(texts.values.error_code)} />
+        <AttemptFilters faults={UPSTREAM_FAULTS} />
       </RequestList>,
     ),
   );
