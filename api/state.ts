@@ -2,7 +2,7 @@
 import type Koa from 'koa';
 import type { ApiKey, Caller } from '../db/queries/api-keys.ts';
 import type { UncountedRequest } from '../db/text-money/billing.ts';
-import type { ServiceError } from '../domain/errors.ts';
+import type { ErrorCode, ServiceError } from '../domain/errors.ts';
 import type { Operation } from './openapi/operation.ts';
 import type { Administrator } from '../services/people/administrator.ts';
 
@@ -30,6 +30,10 @@ export interface RequestState {
   uncounted?: UncountedRequest | undefined;
   /** Set by access rules that require an admin token. */
   administrator?: Administrator;
+  /** The model that the request names, for the log. */
+  model?: string | undefined;
+  /** The code of the error that the request is answered with, for the log. */
+  errorCode?: ErrorCode;
   /** Set when a task is created, for the log. */
   createdTaskId?: string;
 }

@@ -26,7 +26,7 @@ export function createRefusalRecorder(database: Database, log: Pick<Logger, 'deb
   let ofKeys = new Map<string, number>();
 
   function record(given: RefusedCall): void {
-    const call = storable(given);
+    const { requestId, reason, ...call } = storable(given);
     const ofKey = ofKeys.get(call.apiKeyId) ?? 0;
     const listed = ofKey < MAX_OF_KEY || entries.has(nameOf(call)) ? call : { ...call, method: '', path: '' };
     const name = nameOf(listed);
@@ -35,7 +35,13 @@ export function createRefusalRecorder(database: Database, log: Pick<Logger, 'deb
       if (entries.size >= MAX_ENTRIES) return;
       ofKeys.set(call.apiKeyId, ofKey + 1);
     }
-    entries.set(name, { ...listed, calls: (known?.calls ?? 0) + 1, lastAtMs: performance.now() });
+    entries.set(name, {
+      ...listed,
+      calls: (known?.calls ?? 0) + 1,
+      requestIds: [requestId, ...(known?.requestIds ?? [])].slice(0, REFUSED_CALLS.maxRequests),
+      reasons: [reason, ...(known?.reasons ?? [])].slice(0, REFUSED_CALLS.maxRequests),
+      lastAtMs: performance.now(),
+    });
   }
 
   async function flush(): Promise<void> {
@@ -66,7 +72,7 @@ export function createRefusalRecorder(database: Database, log: Pick<Logger, 'deb
   };
 }
 
-function nameOf({ apiKeyId, method, path, status, code }: RefusedCall): string {
+function nameOf({ apiKeyId, method, path, status, code }: Omit<RefusedCall, 'requestId' | 'reason'>): string {
   return JSON.stringify([apiKeyId, method, path, status, code]);
 }
 

@@ -194,6 +194,8 @@ export const REFUSED_CALLS = {
   perAccount: 1_000,
   /** The most characters of a path and of a reason. */
   maxText: 300,
+  /** The requests of a row that are kept, the newest first. */
+  maxRequests: 10,
   keptHours: 24,
 };
 

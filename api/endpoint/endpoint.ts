@@ -3,7 +3,9 @@
  * description (`openapi/document.ts`) are both derived from the definition, so they cannot disagree.
  */
 import type { Method, Operation, Tag } from '../openapi/operation.ts';
+import { isObject } from '../../domain/json.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
+import { namedModel } from '../../domain/named-model.ts';
 import { recordAdminCall } from '../../services/people/administrator.ts';
 import type { ApiServices } from '../services.ts';
 import type { Context, PresentError } from '../state.ts';
@@ -113,6 +115,7 @@ export function endpoint<const Path extends RequestLine, Rule extends Access, Qu
           answer = await definition.handle(request, services);
         } else {
           const body = await definition.body.read(context.req, services);
+          context.state.model = isObject(body) ? namedModel(body['model']) : undefined;
           await note(body);
           answer = await definition.handle({ ...request, body }, services);
         }

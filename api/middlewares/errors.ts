@@ -12,7 +12,7 @@ export type Presenters = ReadonlyMap<string, PresentError>;
 
 const UNAVAILABLE_RETRY_SECONDS = 5;
 /** The statuses of refused calls: the caller can do something about the reason. */
-const REFUSED = { min: 401, max: 429 };
+const REFUSED = { min: 400, max: 429 };
 
 /**
  * Converts all errors to HTTP answers, which link to `publicUrl`. Any but a {@link ServiceError} is a bug: it is logged and answered with 500.
@@ -32,6 +32,7 @@ export function errors(
       if (shown.code === 'internal_error' || isUnavailable(shown.cause)) {
         log.error({ err: error, request_id: context.state.requestId, path: context.path }, 'request failed');
       }
+      context.state.errorCode = shown.code;
       const call = refusedCallOf(context, shown);
       if (call) refusals?.record(call);
       context.set(errorHeaders(shown));
@@ -44,11 +45,11 @@ export function errors(
 
 /** Null if the call has no known key, or was not refused. */
 function refusedCallOf(context: AppContext, { status, code, message: reason }: ServiceError): RefusedCall | null {
-  const { apiKey } = context.state;
+  const { apiKey, requestId } = context.state;
   if (apiKey === undefined || status < REFUSED.min || status > REFUSED.max) return null;
   // A target without a path has no key.
   const { method, path } = context;
-  return { apiKeyId: apiKey.id, accountId: apiKey.accountId, method, path, status, code, reason };
+  return { apiKeyId: apiKey.id, accountId: apiKey.accountId, method, path, status, code, requestId, reason };
 }
 
 /** For a request that reached no endpoint: a wrong method, or a refusal before the route was known. */

@@ -21,7 +21,7 @@ interface Observers {
 }
 
 /**
- * Measures each request and logs one line when it completes: the account, the route and the status. Bodies, prompts,
+ * Measures each request and logs one line when it completes: the account, the key, the route, the status and the code. Bodies, prompts,
  * headers and query strings are never logged, because any of them may contain a secret or personal data.
  */
 export function observe({ metrics, tracing, log, overload }: Observers) {
@@ -33,10 +33,10 @@ export function observe({ metrics, tracing, log, overload }: Observers) {
       const method = METHODS.has(context.method) ? context.method : 'other';
       const route = routeOf(context);
       const { statusCode: status, writableFinished } = context.res;
-      const { requestId } = context.state;
+      const { requestId, apiKey, model, errorCode } = context.state;
       const account = context.state.caller?.account;
       if (account) overload?.learn(context.req, account);
-      const accountId = account?.id;
+      const accountId = account?.id ?? apiKey?.accountId;
       const taskId = taskIdOf(context);
       metrics.requestEnded({ method, route, status, seconds: durationMs / 1000 });
       tracing.describeRequest(context.res, { route, requestId, accountId, taskId });
@@ -46,10 +46,13 @@ export function observe({ metrics, tracing, log, overload }: Observers) {
         {
           request_id: requestId,
           account_id: accountId,
+          api_key_id: apiKey?.id,
+          model,
           task_id: taskId,
           method,
           route,
           status,
+          error_code: errorCode,
           duration_ms: Math.round(durationMs * 10) / 10,
           // The client, or this process while stopping, closed the connection before the answer was complete.
           ...(!writableFinished && status !== UPGRADED && { cut_off: true }),

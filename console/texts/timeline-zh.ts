@@ -264,6 +264,10 @@ export const TIMELINE_ZH: TimelineTexts = {
     redeemed: (credit) => `兑换为 ${credit}`,
     expires: '未兑换的兑换码到期',
   },
+  refusal: {
+    verdict: (status, code) => `已拒绝，状态 ${status}，${code}；未收费。`,
+    refused: (call, key, reason) => `${call === '' ? '调用' : call}（密钥 ${key}）此时或稍早被拒绝：${reason}`,
+  },
   text: {
     verdict: (outcome, code, usd, loss) =>
       `${outcome}${code === null ? '' : `（${code}）`}，已收费 ${usd}${loss === null ? '' : `，我们承担 ${loss}`}。`,

@@ -52,7 +52,7 @@ export const CONTENT_COPIES = {
   'sent_forms.encrypted_answer': 'answers to forms',
   'stored_responses.encrypted_content': 'stored responses of accounts',
   'realtime_secrets.encrypted_settings': 'client secrets of accounts',
-  'refused_calls.path, reason': 'refused calls of accounts',
+  'refused_calls.path, reasons': 'refused calls of accounts',
   'text_attempts.message': 'messages about text requests',
   'text_requests.end_user': 'end users of text requests',
 } as const;

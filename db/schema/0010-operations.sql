@@ -17,8 +17,8 @@
 --   the checks of webhooks.
 -- - `unknown_words` has the latest word of each media upstream and model for the state of a job that Genway does not
 --   know and that the upstream repeated for a minute.
--- - `refused_calls` has the calls of the last day that Genway refused with a status from 401 to 429. Equal calls of an
---   hour share a row. `method` and `path` are empty in a row for calls beyond the limit of rows. Rows refer to keys
+-- - `refused_calls` has the calls of the last day that Genway refused with a status from 400 to 429. Equal calls of an
+--   hour share a row, with the ids and the reasons of the latest ones, newest first. `method` and `path` are empty in a row for calls beyond the limit of rows. Rows refer to keys
 --   without foreign keys. The table is unlogged: after a crash of the database, its rows are gone.
 -- - `live_overload` has the last moment at which a process refused live requests because it was overloaded: batches wait.
 -- - `secret_marks` shows a process at its start whether it has the secrets that encrypted the data.
@@ -243,15 +243,18 @@ CREATE UNLOGGED TABLE refused_calls (
   hour timestamptz NOT NULL,
   method text NOT NULL,
   path text NOT NULL CHECK (length(path) <= 300),
-  status integer NOT NULL CHECK (status BETWEEN 401 AND 429),
+  status integer NOT NULL CHECK (status BETWEEN 400 AND 429),
   code text NOT NULL,
-  reason text NOT NULL CHECK (length(reason) <= 300),
+  request_ids text[] NOT NULL CHECK (cardinality(request_ids) BETWEEN 1 AND 10),
+  reasons text[] NOT NULL CHECK (cardinality(reasons) = cardinality(request_ids)
+    AND length(array_to_string(reasons, '')) <= 3000),
   calls bigint NOT NULL CHECK (calls > 0),
   refused_at timestamptz NOT NULL,
   PRIMARY KEY (api_key_id, hour, method, path, status, code)
 );
 CREATE INDEX refused_calls_by_account ON refused_calls (account_id, refused_at);
 CREATE INDEX refused_calls_by_time ON refused_calls (refused_at);
+CREATE INDEX refused_calls_by_request ON refused_calls USING gin (request_ids);
 
 CREATE UNLOGGED TABLE live_overload (
   only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),

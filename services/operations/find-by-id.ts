@@ -13,6 +13,7 @@ import {
 import { findDelivery, listDeliveries } from '../../db/queries/deliveries.ts';
 import { findGiftBatch, findGiftCode, type GiftBatch } from '../../db/queries/gift-codes.ts';
 import { listAccountActions } from '../../db/queries/operator-actions.ts';
+import { findRefusedCall } from '../../db/queries/refused-calls.ts';
 import { findPromoGrantById } from '../../db/queries/promo-grants.ts';
 import { findTask } from '../../db/queries/tasks.ts';
 import { findTransferById, listTransfersOfText } from '../../db/queries/transfers.ts';
@@ -194,10 +195,18 @@ function costEvent(
   };
 }
 
-/** Returns the timeline of the task, batch or text request that the request created. */
+const findRefusalTimeline = createFinder(findRefusedCall, (call, { texts: { refusal: phrases } }) => {
+  const { status, code, method, path, apiKeyId, reason, refusedAt } = call;
+  return {
+    verdict: phrases.verdict(status, code),
+    events: [{ at: refusedAt, source: 'key', text: phrases.refused(`${method} ${path}`.trim(), apiKeyId, reason) }],
+  };
+});
+
+/** Returns the timeline of the task, batch or text request that the request created, or why the request was refused. */
 async function findRequestTimeline(sources: Sources, requestId: string): Promise<OwnedTimeline | null> {
   const id = await findCreatedByRequest(sources.database, requestId);
-  if (id === null) return null;
+  if (id === null) return findRefusalTimeline(sources, requestId);
   if (isId('batch', id)) return findBatchTimeline(sources, id);
   return isId('task', id) ? findTaskTimeline(sources, id) : findTextTimeline(sources, id);
 }

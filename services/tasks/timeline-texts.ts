@@ -181,6 +181,11 @@ export const TIMELINE_TEXTS = {
     redeemed: (credit: string) => `Redeemed as ${credit}`,
     expires: 'Codes that nobody redeemed expire',
   },
+  refusal: {
+    verdict: (status: number, code: string) => `Refused with status ${status}, ${code}; nothing was charged.`,
+    refused: (call: string, key: string, reason: string) =>
+      `${call === '' ? 'A call' : call} with key ${key} was refused at this time or shortly before: ${reason}`,
+  },
   text: {
     verdict: (outcome: string, code: string | null, usd: string, loss: string | null) =>
       `${outcome}${code === null ? '' : ` (${code})`}; ${usd} charged${loss === null ? '' : `, ${loss} our loss`}.`,

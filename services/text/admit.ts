@@ -4,6 +4,7 @@ import type { Caller } from '../../db/queries/api-keys.ts';
 import type { TextCharge, TextHold } from '../../db/text-money/billing.ts';
 import { BODIES } from '../../domain/policy.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import { namedModel } from '../../domain/named-model.ts';
 import type { TextRequest } from '../../text/canonical.ts';
 import { readObject } from '../../text/read.ts';
 import { maxSpeechSeconds } from '../../text/voice/speech.ts';
@@ -174,5 +175,7 @@ async function receiveBody(
   await check(null, announcedBytes ?? 0);
   const limits = format.name === 'embeddings' || format.name === 'rerank' ? BODIES.embeddings : BODIES.text;
   const { value } = await receive(limits, (sizer, bytes) => check(sizer.model, bytes));
-  return readObject(value, '');
+  const body = readObject(value, '');
+  context.state.model = namedModel(parseContext.address?.model ?? body['model']);
+  return body;
 }

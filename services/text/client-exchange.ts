@@ -13,6 +13,8 @@ export interface ClientExchange {
     readonly receivedAtMs: number;
     /** Set until the request is counted against the limit of its key. */
     uncounted?: UncountedRequest | undefined;
+    /** The model that the request names, for the log. */
+    model?: string | undefined;
   };
   /** False if the answer is written to `res`; otherwise the server sends the status, the headers and the body. */
   respond?: boolean | undefined;

@@ -123,8 +123,13 @@ describe('the domain rules that PostgreSQL also enforces', () => {
   });
 
   it('shorten the texts of refused calls alike', async () => {
-    for (const name of ['refused_calls_path_check', 'refused_calls_reason_check'])
-      expect(await constraintOf(name, 'refused_calls')).to.include(`<= ${REFUSED_CALLS.maxText}`);
+    const { maxText, maxRequests } = REFUSED_CALLS;
+    for (const [name, most] of [
+      ['refused_calls_path_check', maxText],
+      ['refused_calls_request_ids_check', maxRequests],
+      ['refused_calls_check', maxRequests * maxText],
+    ] as const)
+      expect(await constraintOf(name, 'refused_calls')).to.include(`<= ${most}`);
   });
 
   it('bound the time for which responses are stored alike', async () => {

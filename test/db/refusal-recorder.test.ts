@@ -2,7 +2,12 @@ import { expect } from 'chai';
 import { pino } from 'pino';
 import type { Database } from '../../db/database.ts';
 import { CONTENT_SWEEPS, eraseContent } from '../../db/queries/content.ts';
-import { listRefusedCalls, recordRefusedCalls, type RefusedCall } from '../../db/queries/refused-calls.ts';
+import {
+  findRefusedCall,
+  listRefusedCalls,
+  recordRefusedCalls,
+  type RefusedCall,
+} from '../../db/queries/refused-calls.ts';
 import { createRefusalRecorder, type RefusalRecorder } from '../../db/refusal-recorder.ts';
 import { REFUSED_CALLS } from '../../domain/policy.ts';
 import { newId } from '../../domain/ids.ts';
@@ -30,6 +35,7 @@ describe('the recorder of refused calls', () => {
     path: '/v1/videos/tasks',
     status: 402,
     code: 'insufficient_balance',
+    requestId: newId('request'),
     reason: 'The balance is too low.',
   });
 
@@ -47,6 +53,30 @@ describe('the recorder of refused calls', () => {
     expect(others.length).to.be.lessThan(2);
     expect(row).to.include({ method: 'POST', path: call.path, status: 402, code: call.code, reason: 'later' });
     expect(await sum()).to.equal(7);
+  });
+
+  it('finds each of the latest calls of a row by its request, with its own reason', async () => {
+    const made = Array.from({ length: REFUSED_CALLS.maxRequests + 2 }, (_, index) => ({
+      ...call,
+      status: 400,
+      requestId: newId('request'),
+      reason: `reason ${index}`,
+    }));
+    for (const [index, one] of made.entries()) {
+      recorders[0]?.record(one);
+      if (index % 4 === 3) await flush();
+    }
+    await flush();
+    const found = await Promise.all(made.map(({ requestId }) => findRefusedCall(database, requestId)));
+    expect(found.map((one) => one?.reason ?? null)).to.deep.equal([
+      null,
+      null,
+      ...made.slice(2).map(({ reason }) => reason),
+    ]);
+    expect(found.at(-1)).to.include({ accountId: call.accountId, apiKeyId: call.apiKeyId, status: 400 });
+    expect((await list())[0]).to.include({ requestId: made.at(-1)?.requestId, reason: made.at(-1)?.reason });
+    await database.transaction((transaction) => eraseContent(transaction, call.accountId));
+    expect(await findRefusedCall(database, made.at(-1)?.requestId ?? '')).to.equal(null);
   });
 
   it('costs a few rows in a flood of different paths, and counts all of its calls', async () => {
@@ -67,8 +97,11 @@ describe('the recorder of refused calls', () => {
 
   it('keeps the newest rows of a key and of an account, and none beyond the limits', async () => {
     const { perKey, perAccount } = REFUSED_CALLS;
-    const calls = (of: RefusedCall, count: number) =>
-      Array.from({ length: count }, (_, index) => ({ ...of, path: `/${index}`, calls: 1, ageMs: index * 1000 }));
+    const calls = ({ requestId, reason, ...of }: RefusedCall, count: number) =>
+      Array.from({ length: count }, (_, index) => {
+        const row = { ...of, path: `/${index}`, calls: 1, requestIds: [requestId], reasons: [reason] };
+        return { ...row, ageMs: index * 1000 };
+      });
     await recordRefusedCalls(database, calls(call, perKey + 20));
     const paths = (await list()).map(({ path }) => path);
     expect(paths).to.deep.equal(Array.from({ length: perKey }, (_, index) => `/${index}`));

@@ -76,6 +76,6 @@ const HINTS: Readonly<Record<string, string>> = {
   'chatcmpl-': OF_ANSWERS,
   resp_: OF_ANSWERS,
   msg_: OF_ANSWERS,
-  req_: 'The logs alone keep requests that were refused or only read.',
+  req_: 'Refused requests of a key are kept for a day, the latest ten of equal ones. The logs alone keep the others, and requests that only read.',
   file_: 'Uploads that were deleted or have expired cannot be found.',
 };

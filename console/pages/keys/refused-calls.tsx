@@ -4,6 +4,7 @@ import { REFUSED_CALLS } from '../../../domain/policy.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested } from '../../../domain/resource/resource.ts';
 import { Time } from '../../html/components.tsx';
+import { ShortId } from '../../html/linked-ids.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { TableCard } from '../../html/resource-table.tsx';
 
@@ -23,6 +24,7 @@ export function RefusedCalls({ calls }: { calls: readonly ListedRefusals[] }) {
         [fields.status, ({ status }) => status, 'number'],
         [messages.code, ({ code }) => <code>{code}</code>],
         [fields.reason, 'reason', 'words'],
+        [fields.request_id, ({ requestId }) => <ShortId id={requestId} href={null} />],
         [messages.times, ({ calls: times }) => times, 'number'],
       ]}
     >

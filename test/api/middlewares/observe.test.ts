@@ -16,9 +16,10 @@ describe('observing requests', () => {
   const app = useTestApp();
   let apiKey: string;
   let accountId: string;
+  let keyId: string;
 
   before(async () => {
-    ({ apiKey, accountId } = await app.createAccount({ fundedUsd: 10 }));
+    ({ apiKey, accountId, keyId } = await app.createAccount({ fundedUsd: 10 }));
   });
 
   function lines(): Line[] {
@@ -59,8 +60,41 @@ describe('observing requests', () => {
     expect(lineOf(polled.headers)).to.include({ route: '/v1/tasks/{task_id}', status: 200, task_id: body.data.id });
     const refused = await call(`${app.baseUrl}/v1/models`);
     expect(lineOf(refused.headers))
-      .to.include({ route: '/v1/models', status: 401 })
+      .to.include({ route: '/v1/models', status: 401, error_code: 'missing_api_key' })
       .and.not.have.property('account_id');
+  });
+
+  for (const { path, body, expected } of [
+    {
+      path: '/v1/videos/tasks',
+      body: { model: 'vidone-3.0', prompt: 'a secret wish', images: ['x'] },
+      expected: { status: 400, error_code: 'bad_request', model: 'vidone-3.0' },
+    },
+    {
+      path: '/v1/chat/completions',
+      body: { model: 'made-up', messages: [{ role: 'user', content: 'a secret wish' }] },
+      expected: { status: 404, error_code: 'not_found', model: 'made-up' },
+    },
+    {
+      path: '/v1/chat/completions',
+      body: { model: 'a secret wish', messages: [{ role: 'user', content: 'x' }] },
+      expected: { status: 404, error_code: 'not_found' },
+    },
+  ]) {
+    it(`writes the code, the key and the model of a refused request: ${expected.error_code} of ${body.model}`, async () => {
+      const { headers } = await call(`${app.baseUrl}${path}`, { key: apiKey, body });
+      const line = lineOf(headers);
+      expect(line).to.include({ ...expected, account_id: accountId, api_key_id: keyId });
+      expect(JSON.stringify(line)).not.to.include('wish');
+    });
+  }
+
+  it('writes the account and the key of a request whose key is refused', async () => {
+    const disabled = await app.createAccount();
+    await app.database('api_keys').where({ id: disabled.keyId }).update({ disabled_at: new Date() });
+    const { headers } = await call(`${app.baseUrl}/v1/models`, { key: disabled.apiKey });
+    const { accountId: account_id, keyId: api_key_id } = disabled;
+    expect(lineOf(headers)).to.include({ status: 401, account_id, api_key_id });
   });
 
   it('writes no prompt, no key, no body and no query', async () => {

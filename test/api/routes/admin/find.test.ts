@@ -15,6 +15,7 @@ import {
   newGiftBatch,
   type TestCaller,
 } from '../../../support/factories.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { type Answer, call } from '../../../support/stack.ts';
 import { newHold, openTextLedger, settlementOf } from '../../../support/text-money.ts';
 
@@ -30,7 +31,7 @@ interface FoundBody {
 }
 
 describe('api/routes/admin/find', () => {
-  const app = useTestApp();
+  const app = useTestApp({ recordsRefusals: true });
   let caller: TestCaller;
 
   before(async () => {
@@ -97,6 +98,20 @@ describe('api/routes/admin/find', () => {
         .to.include(`${id}: succeeded; `)
         .and.to.match(/ledger +charge of /);
     }
+  });
+
+  it('finds why a request was refused, by the id of the request', async () => {
+    // contract 4.11:80
+    const { headers, body } = await call<ErrorBody>(`${app.baseUrl}/v1/videos/tasks`, {
+      key: caller.apiKey,
+      body: { model: 'no-such-model', prompt: 'x' },
+    });
+    const id = headers.get('x-request-id') ?? '';
+    await eventually(async () => (await find(id)).status === 200);
+    expect(await storyOf(id, 'request'))
+      .to.include('Refused with status 400, bad_request; nothing was charged.')
+      .and.include(`POST /v1/videos/tasks with key ${caller.keyId} was refused`)
+      .and.include(body.error.message);
   });
 
   it('finds a deleted key, an account and the actions of operators on it', async () => {
