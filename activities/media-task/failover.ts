@@ -6,7 +6,7 @@ import type { Task } from '../../domain/task.ts';
 import type { NotTakenError } from '../../providers/media/outcomes.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
 import { createRouteHealth } from './route-health.ts';
-import { nextCandidate, type Candidate } from './routes.ts';
+import { nextCandidate, type Candidate, type Pause } from './routes.ts';
 import { failedAttempt, unavailable } from './task-failure.ts';
 
 /** An operator may put an upstream back into service early. */
@@ -39,13 +39,14 @@ export function createFailover(dependencies: MediaTaskDependencies): Failover {
       if (!candidate) throw unavailable();
       const left = leftMs(submissions, clock.nowMs());
       if (!candidate.isFirst && left < 0) throw unavailable();
-      const outOfServiceMs = health.outOfServiceMs(candidate);
-      if (outOfServiceMs > left) throw unavailable();
-      if (outOfServiceMs > 0)
-        throw failedAttempt(`${candidate.route.provider} is out of service`, NOT_TAKEN, {
-          pauseMs: Math.min(outOfServiceMs, OUT_OF_SERVICE_PAUSE_MS),
-        });
-      return candidate;
+      const pause = health.pauseOf(candidate);
+      if (pause === null) return candidate;
+      const message = describePause(candidate, pause);
+      const waitedSinceMs = Math.max(task.createdAt.getTime(), pause.sinceMs);
+      const waitLeftMs = submissions.length > 0 ? left : waitedSinceMs + DISPATCH_LIMIT_MS - clock.nowMs();
+      if (waitLeftMs <= 0) throw unavailable(message);
+      const pauseMs = Math.max(Math.min(pause.untilMs - clock.nowMs(), OUT_OF_SERVICE_PAUSE_MS), MIN_PAUSE_MS);
+      throw failedAttempt(message, NOT_TAKEN, { pauseMs });
     },
 
     started: async (candidate) => (await routeHealth()).started(candidate),
@@ -61,6 +62,11 @@ export function createFailover(dependencies: MediaTaskDependencies): Failover {
       throw failedAttempt(message, NOT_TAKEN, { pauseMs });
     },
   };
+}
+
+/** Names the pause in the timeline of a task that waits for it, or fails. */
+function describePause({ route }: Candidate, { untilMs, author, reason }: Pause): string {
+  return `${route.provider} is out of service until ${new Date(untilMs).toISOString()}, by ${author}: ${reason}`;
 }
 
 /** The time left for some upstream to accept the job. */

@@ -49,9 +49,10 @@ function healthFrom(
       const circuit = circuits.get(nameOf(route.provider, model));
       return circuit === undefined || circuitState(circuit, nowMs) !== 'open';
     },
-    outOfServiceMs: ({ route, model }) => {
-      const period = outOfServiceOf(overrideOf(overrides, route.provider, model), nowMs);
-      return period === null ? 0 : period.untilMs - nowMs;
+    pauseOf: ({ route, model }) => {
+      const override = overrideOf(overrides, route.provider, model);
+      const period = outOfServiceOf(override, nowMs);
+      return period && override ? { ...period, author: override.author, reason: override.reason } : null;
     },
     started: ({ route, model }) => {
       const name = nameOf(route.provider, model);

@@ -1,8 +1,10 @@
 /** Chooses a task's route. A task leaves a route only if no upstream has, or may have, a job for it. */
 import { Context } from '@temporalio/activity';
+import type { Authorship } from '../../db/queries/operator-actions.ts';
 import type { MediaRoute, Submission } from '../../domain/media-route.ts';
 import type { Task } from '../../domain/task.ts';
 import { providerQueue, TASK_QUEUES } from '../../domain/task-queues.ts';
+import type { OutOfService } from '../../domain/upstream-override.ts';
 import type { KindTraits } from '../../providers/media/adapter.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
@@ -32,11 +34,14 @@ export interface RouteSteps {
 export interface RouteHealth {
   /** Whether the route's circuit is closed or half-open. */
   isReady(candidate: Pick<Candidate, 'route' | 'model'>): boolean;
-  /** How long an operator keeps the route out of service; 0 when it is in service. */
-  outOfServiceMs(candidate: Pick<Candidate, 'route' | 'model'>): number;
+  /** The period for which an operator keeps the route out of service; null when it is in service. */
+  pauseOf(candidate: Pick<Candidate, 'route' | 'model'>): Pause | null;
 }
 
-const ALL_WELL: RouteHealth = { isReady: () => true, outOfServiceMs: () => 0 };
+/** An operator's pause of an upstream. */
+export interface Pause extends OutOfService, Authorship {}
+
+const ALL_WELL: RouteHealth = { isReady: () => true, pauseOf: () => null };
 
 /**
  * The route after the one that was tried last, cyclically, without routes that have nothing to offer. Routes whose upstream
@@ -68,7 +73,7 @@ export function nextCandidate(
   if (last?.outcome === 'unknown') return open.find(({ index }) => index >= last.route) ?? open[0] ?? null;
   const from = last === undefined ? 0 : last.route + 1;
   const inOrder = [...open.filter(({ index }) => index >= from), ...open.filter(({ index }) => index < from)];
-  const inService = inOrder.filter((candidate) => health.outOfServiceMs(candidate) === 0);
+  const inService = inOrder.filter((candidate) => health.pauseOf(candidate) === null);
   return (
     inService.find((candidate) => candidate.isFirst && health.isReady(candidate)) ??
     inService.find(({ isFirst }) => isFirst) ??

@@ -40,8 +40,8 @@ function causedBy(detail: string | null = null): { readonly cause?: ApplicationF
 }
 
 /** No upstream accepts the job, or its outcome cannot be determined. */
-export function unavailable(): ApplicationFailure {
-  return taskFailure('processing_unavailable', messageFor('processing_unavailable'));
+export function unavailable(detail?: string): ApplicationFailure {
+  return taskFailure('processing_unavailable', messageFor('processing_unavailable'), detail);
 }
 
 /** Like {@link unavailable}, but the upstream may have the job: the workflow makes sure that it is cancelled. */

@@ -21,6 +21,7 @@ import { recordUpstreamOverride } from '../../../db/queries/upstream-overrides.t
 import type { MediaRoute, NotTakenCause } from '../../../domain/media-route.ts';
 import type { Task } from '../../../domain/task.ts';
 import { TASK_QUEUES } from '../../../domain/task-queues.ts';
+import { newId } from '../../../domain/ids.ts';
 import type { KindTraits, MediaAdapter } from '../../../providers/media/adapter.ts';
 import { bearer } from '../../../providers/media/credentials.ts';
 import { documentOf } from '../../../providers/media/exchange.ts';
@@ -50,6 +51,7 @@ import { type LocalServer, serveLocally } from '../../../lab/stack/local-server.
 import { useTestFolder } from '../../support/started.ts';
 import { createTestNamespace, testTemporalAddress, testWorkflowBundle } from '../../support/services.ts';
 
+const MINUTE_MS = 60_000;
 const PROVIDER_PATIENCE_MS = 600;
 const SIZE = { width: 1024, height: 640 };
 /** The cost of every render. */
@@ -336,14 +338,20 @@ describe('a submission', () => {
       ]);
       [disabled, disabledForOther, disabledShortly] = [upstreamWith({}), upstreamWith({}), upstreamWith({})];
       await Promise.all([
-        recordUpstreamOverride(database, { ...why, upstream: disabled, disabledSeconds: 600 }),
+        database('upstream_overrides').insert({
+          ...why,
+          upstream: disabled,
+          kind: 'rest',
+          created_at: new Date(Date.now() - 10 * MINUTE_MS),
+          until: new Date(Date.now() + 10 * MINUTE_MS),
+        }),
         recordUpstreamOverride(database, {
           ...why,
           upstream: disabledForOther,
           model: 'another model',
           disabledSeconds: 600,
         }),
-        recordUpstreamOverride(database, { ...why, upstream: disabledShortly, disabledSeconds: 60 }),
+        recordUpstreamOverride(database, { ...why, upstream: disabledShortly, disabledSeconds: 3_600 }),
       ]);
       await untilReadAgain();
     });
@@ -382,7 +390,9 @@ describe('a submission', () => {
       expect(await attemptsOf(await run(await taskOn(disabled, other)))).to.deep.equal([
         `${other}: accepted by the answer`,
       ]);
-      expect((await run(await taskOn(disabled))).failure, 'for too long').to.include({
+      const createdAt = new Date(Date.now() - 3 * MINUTE_MS);
+      const early = { id: newId('task', createdAt.getTime()), createdAt };
+      expect((await run(await taskOf(key, [disabled], early))).failure, 'for more than two minutes').to.include({
         code: 'processing_unavailable',
       });
       const waiting = await taskOn(disabledShortly);
