@@ -49,7 +49,10 @@ export interface Definition<Path extends RequestLine, Rule extends Access, Query
   readonly alias?: string;
   readonly access: Rule;
   readonly query?: QueryParameters<Query>;
-  /** Whether to refuse unknown query parameters. A list needs it if clients may send page parameters of other APIs. */
+  /**
+   * Whether to refuse unknown query parameters: by default, reads of administrators that have parameters do, since an ignored
+   * filter would list too much. A public list needs it if clients may send page parameters of other APIs.
+   */
   readonly isQueryClosed?: boolean;
   /** Descriptions of the headers that the handler reads. */
   readonly headers?: readonly JsonSchema[];
@@ -89,7 +92,7 @@ export function endpoint<const Path extends RequestLine, Rule extends Access, Qu
   const described = describe(definition, definition.body);
   const status = Math.min(...Object.keys(answers).map(Number));
   const readPath = pathReader(definition.request);
-  const readQuery = queryReader(query, definition.isQueryClosed);
+  const readQuery = queryReader(query, definition.isQueryClosed ?? (query !== undefined && access === 'admin-read'));
   return (id, tag) => {
     const operation = { ...described, id, tag };
     return {

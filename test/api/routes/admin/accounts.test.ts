@@ -62,6 +62,16 @@ describe('api/routes/admin/accounts', () => {
     }
   });
 
+  for (const path of ['accounts?states=open', 'tasks?error=x', 'refunds?model=x']) {
+    it(`refuses a filter that the list does not have: ${path}`, async () => {
+      // contract 4.11:81
+      const { status, body } = await call<ErrorBody>(`${app.baseUrl}/admin/v1/${path}`, { key: app.adminToken });
+      expect([status, body.error.code]).to.deep.equal([400, 'bad_request']);
+      const [, name = ''] = /\?(\w+)=/.exec(path) ?? [];
+      expect(body.error.message).to.include(`unknown parameter: ${name}. There are: [`).and.include('limit');
+    });
+  }
+
   it('lists all accounts page by page', async () => {
     const created = [];
     for (const name of ['Page 1', 'Page 2', 'Page 3']) created.push((await create({ name })).id);
