@@ -246,7 +246,7 @@ CREATE UNLOGGED TABLE refused_calls (
   status integer NOT NULL CHECK (status BETWEEN 400 AND 429),
   code text NOT NULL,
   request_ids text[] NOT NULL CHECK (cardinality(request_ids) BETWEEN 1 AND 10),
-  reasons text[] NOT NULL CHECK (cardinality(reasons) = cardinality(request_ids)
+  reasons text[] NOT NULL CONSTRAINT refused_calls_have_reasons CHECK (cardinality(reasons) = cardinality(request_ids)
     AND length(array_to_string(reasons, '')) <= 3000),
   calls bigint NOT NULL CHECK (calls > 0),
   refused_at timestamptz NOT NULL,

@@ -127,7 +127,7 @@ describe('the domain rules that PostgreSQL also enforces', () => {
     for (const [name, most] of [
       ['refused_calls_path_check', maxText],
       ['refused_calls_request_ids_check', maxRequests],
-      ['refused_calls_check', maxRequests * maxText],
+      ['refused_calls_have_reasons', maxRequests * maxText],
     ] as const)
       expect(await constraintOf(name, 'refused_calls')).to.include(`<= ${most}`);
   });

@@ -2153,14 +2153,22 @@ describe('the rules of the database', () => {
       path: '/v1/models',
       status: 401,
       code: 'invalid_api_key',
-      reason: 'The key is deleted.',
+      request_ids: ['req_1'],
+      reasons: ['a test'],
       calls: 1,
       refused_at: counts.start,
     });
     refusesRows('refused_calls', refused, [
       ['a refused call with a long path', { path: '/'.repeat(301) }],
       ['a refused call that succeeded', { status: 200 }],
-      ['a refused call with a long reason', { reason: 'x'.repeat(301) }],
+      ['a refused call with long reasons', { reasons: ['x'.repeat(3_001)] }, 'refused_calls_have_reasons'],
+      ['a refused call without a request', { request_ids: [], reasons: [] }],
+      ['a refused call with too many requests', { request_ids: Array(11).fill('req_1'), reasons: Array(11).fill('x') }],
+      [
+        'a refused call with more requests than reasons',
+        { request_ids: ['req_1', 'req_2'] },
+        'refused_calls_have_reasons',
+      ],
       ['no refused call', { calls: 0 }],
     ]);
     refusesTwice('a version of a file of functions', 'applied_functions', () => ({ name: 'f', digest: 'd' }));
