@@ -27,4 +27,12 @@ describe('the source', () => {
       if (findings !== '') expect.fail(findings);
     }).timeout(TIMEOUT_MS);
   }
+
+  it('contains no markers of unresolved merges', async () => {
+    const markers = await run('git', ['grep', '--untracked', '-nE', '^(<{7}|>{7}) '], { cwd: root }).then(
+      ({ stdout }) => stdout,
+      ({ code, stderr }: { code: number; stderr: string }) => (code === 1 ? '' : stderr),
+    );
+    expect(markers).to.equal('');
+  });
 });
