@@ -1848,9 +1848,9 @@ export const english = (product: string) => ({
     onlyFailing: 'Failing endpoints',
     all: 'All endpoints',
     none: 'No endpoint matches. An endpoint appears here when its last attempt fails.',
-    redeliverFailed: 'Redeliver failed deliveries',
+    redeliverMissed: 'Redeliver missed deliveries',
     isDisabled: 'The endpoint is disabled. The customer must enable the endpoint first.',
-    nothingFailed: 'This endpoint has no failed deliveries to send again.',
+    nothingMissed: 'No delivery to this endpoint has failed or waits for a later attempt.',
   },
   staffLive: {
     models: (count: number) => `${count} models`,

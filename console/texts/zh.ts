@@ -1725,9 +1725,9 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
     onlyFailing: '失败的端点',
     all: '全部端点',
     none: '没有符合条件的端点。最近一次尝试失败的端点会显示在这里。',
-    redeliverFailed: '重新投递失败的投递',
+    redeliverMissed: '重新投递未送达的投递',
     isDisabled: '此端点已停用，须先由客户启用。',
-    nothingFailed: '此端点没有可以重新投递的失败投递。',
+    nothingMissed: '此端点没有失败或等待下次尝试的投递。',
   },
   staffLive: {
     models: (count) => `${count} 个模型`,

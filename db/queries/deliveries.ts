@@ -125,20 +125,26 @@ export async function findDeliveryContent(
  * Makes deliveries pending again, whatever their state, for the relay to start. Skips deliveries whose endpoint is
  * disabled or deleted, and deliveries without attempts left.
  *
- * @param limit the most deliveries, oldest first
+ * @param filter `statuses`: only deliveries with these statuses. Of pending deliveries, only those that wait for a later
+ *   attempt: no others would be sent sooner. `limit`: the most deliveries, oldest first
  * @returns how many are pending again, and how many more match
  */
 export async function requestRedeliveries(
   database: Database,
-  filter: DeliveryFilter & { readonly limit: number },
+  filter: DeliveryFilter & { readonly statuses?: readonly DeliveryStatus[]; readonly limit: number },
 ): Promise<{ readonly count: number; readonly left: number }> {
   const eligible = deliveriesOf(database, filter)
     .join('webhook_endpoints', 'webhook_endpoints.id', 'deliveries.endpoint_id')
     .whereNull('webhook_endpoints.deleted_at')
     .whereNull('webhook_endpoints.disabled_at')
     .where('deliveries.attempts', '<', WEBHOOKS.maxAttempts);
-  // Otherwise each call would pick the deliveries that already wait for their start, and never later ones.
-  if (filter.status === 'pending') void eligible.whereNotNull('deliveries.workflow_started_at');
+  if (filter.statuses) {
+    void eligible
+      .whereIn('deliveries.status', filter.statuses)
+      .whereRaw(
+        "(deliveries.status <> 'pending' OR (workflow_started_at IS NOT NULL AND (under_way_until > now()) IS NOT TRUE))",
+      );
+  }
   const chosen = eligible.clone().orderBy('deliveries.id').limit(filter.limit).select('deliveries.id');
   const count = await database('deliveries')
     .whereIn('id', chosen)

@@ -29,6 +29,8 @@ export const updateEndpointSchema = bodySchema({
 export const redeliverSchema = bodySchema({
   from: requiredField(anyTime.description('Earliest event, inclusive')),
   to: anyTime.description('Latest event, exclusive. By default, now'),
-  status: choice(DELIVERY_STATUSES).description('The status of the deliveries. By default, `failed`'),
+  status: choice(DELIVERY_STATUSES).description(
+    'Selects deliveries by status. By default, the missed deliveries: `failed`, or `pending` with a later attempt',
+  ),
 });
 export type RedeliverBody = BodyOf<typeof redeliverSchema>;

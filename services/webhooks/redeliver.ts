@@ -1,9 +1,36 @@
 import type { Database } from '../../db/database.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
-import { type Delivery, type DeliveryFilter, findDelivery, requestRedeliveries } from '../../db/queries/deliveries.ts';
+import {
+  type Delivery,
+  type DeliveryFilter,
+  type DeliveryStatus,
+  findDelivery,
+  requestRedeliveries,
+} from '../../db/queries/deliveries.ts';
+import type { WebhookEndpoint } from '../../db/queries/webhook-endpoints.ts';
+import type { Period } from '../../db/period.ts';
 import { badRequest } from '../../domain/errors.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
 import { notFoundError } from '../../domain/not-found.ts';
+
+/** A receiver that was unavailable has missed the deliveries that failed, and those that wait for a later attempt. */
+const MISSED: readonly DeliveryStatus[] = ['failed', 'pending'];
+
+/**
+ * Sends the oldest missed deliveries to an endpoint again, at most {@link WEBHOOKS.redeliveriesPerCall}.
+ *
+ * @param selection the time of the events; `status`: only deliveries with this status
+ * @returns how many are pending again, and how many more match
+ */
+export function redeliverMissed(
+  database: Database,
+  { accountId, id: endpointId }: WebhookEndpoint,
+  { status, ...period }: Period & { readonly status?: DeliveryStatus | undefined } = {},
+): Promise<{ readonly count: number; readonly left: number }> {
+  const statuses = status === undefined ? MISSED : [status];
+  const limit = WEBHOOKS.redeliveriesPerCall;
+  return requestRedeliveries(database, { accountId, endpointId, statuses, ...period, limit });
+}
 
 /**
  * Sends one delivery again.

@@ -96,12 +96,13 @@ describe('the pages of operators', () => {
   });
 
   describe('webhooks', () => {
-    it('webhooks are listed while they fail, and failed deliveries are redelivered', async () => {
+    it('webhooks are listed while they fail, and missed deliveries are redelivered', async () => {
       const endpoint = await createEndpoint(app.database, { id: customer.accountId }, { url: 'https://failing.test/' });
       const working = await createEndpoint(app.database, { id: customer.accountId }, { url: 'https://working.test/' });
       await finishAsSucceeded(app.database, await createTaskRow(app.database, keyOf(customer)));
       const ofEndpoint = () => app.database('deliveries').where({ endpoint_id: endpoint.id });
-      await ofEndpoint().update({ status: 'failed', completed_at: new Date(), next_attempt_at: null });
+      const failed = { status: 'failed', completed_at: new Date(), next_attempt_at: null };
+      await ofEndpoint().update(failed);
       await app.database('webhook_endpoints').where({ id: endpoint.id }).update({ failing_since: new Date() });
 
       const listed = await operator.get('/console/staff/webhooks');
@@ -110,9 +111,15 @@ describe('the pages of operators', () => {
 
       const path = `/console/staff/webhooks/${endpoint.id}`;
       expect((await operator.get(`${path}?status=failed`)).text).to.include('task.succeeded');
-      expect((await operator.send(`${path}/redeliver`)).status).to.equal(303);
-      expect(await ofEndpoint().pluck('status')).to.deep.equal(['pending']);
-      expect((await operator.send(`${path}/redeliver`)).status).to.equal(400);
+      const waiting = { status: 'pending', next_attempt_at: new Date(Date.now() + 3_600_000) };
+      for (const missed of [failed, waiting]) {
+        await ofEndpoint().update({ ...missed, workflow_started_at: new Date() });
+        expect((await operator.send(`${path}/redeliver`)).status).to.equal(303);
+        expect(await ofEndpoint().select('status', 'workflow_started_at')).to.deep.equal([
+          { status: 'pending', workflow_started_at: null },
+        ]);
+        expect((await operator.send(`${path}/redeliver`)).status).to.equal(400);
+      }
 
       const [delivery] = await ofEndpoint().pluck<string[]>('id');
       const other = `/console/staff/webhooks/${working.id}/deliveries/${delivery}/redeliver`;

@@ -1,10 +1,6 @@
 /** Webhook deliveries and redelivery. */
 import type { Database } from '../../../db/database.ts';
-import {
-  DELIVERY_STATUSES,
-  listDeliveries as findDeliveries,
-  requestRedeliveries,
-} from '../../../db/queries/deliveries.ts';
+import { DELIVERY_STATUSES, listDeliveries as findDeliveries } from '../../../db/queries/deliveries.ts';
 import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { WEBHOOKS } from '../../../domain/policy.ts';
@@ -15,7 +11,7 @@ import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { choiceParameter } from '../../endpoint/query.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested } from '../../../domain/resource/resource.ts';
-import { redeliverOne } from '../../../services/webhooks/redeliver.ts';
+import { redeliverMissed, redeliverOne } from '../../../services/webhooks/redeliver.ts';
 import { countRedelivery } from '../../../services/webhooks/webhooks.ts';
 import { findOwnEndpoint } from './find-own-endpoint.ts';
 import { DELIVERY } from '../../../services/resources/webhooks.ts';
@@ -28,7 +24,7 @@ export const DELIVERY_PAGE = {
 };
 
 /** The result of a call that sends many deliveries again. */
-export const REDELIVERY = nested<Awaited<ReturnType<typeof requestRedeliveries>>>({
+export const REDELIVERY = nested<Awaited<ReturnType<typeof redeliverMissed>>>({
   object: field.constant('webhook_redelivery'),
   count: field.integer('count'),
   left: field.integer('left'),
@@ -38,16 +34,13 @@ export const REDELIVERY = nested<Awaited<ReturnType<typeof requestRedeliveries>>
 /** Requests another attempt for the deliveries to an endpoint that a body selects. */
 export async function redeliverSome(
   database: Database,
-  { accountId, id: endpointId }: WebhookEndpoint,
-  { from, to, status = 'failed' }: RedeliverBody,
+  endpoint: WebhookEndpoint,
+  { from, to, status }: RedeliverBody,
 ) {
-  const requested = await requestRedeliveries(database, {
-    accountId,
-    endpointId,
-    status,
+  const requested = await redeliverMissed(database, endpoint, {
     from,
     to,
-    limit: WEBHOOKS.redeliveriesPerCall,
+    status,
   });
   return REDELIVERY.present(requested);
 }

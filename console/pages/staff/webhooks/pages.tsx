@@ -1,14 +1,13 @@
 /** Webhook endpoints of all accounts and their deliveries. By default, the list shows failing endpoints. */
 import { ADMIN_ENDPOINT } from '../../../../services/resources/webhooks.ts';
-import { redeliverOne } from '../../../../services/webhooks/redeliver.ts';
+import { redeliverMissed, redeliverOne } from '../../../../services/webhooks/redeliver.ts';
 import type { ApiServices } from '../../../../api/services.ts';
-import { DELIVERY_STATUSES, listDeliveries, requestRedeliveries } from '../../../../db/queries/deliveries.ts';
+import { DELIVERY_STATUSES, listDeliveries } from '../../../../db/queries/deliveries.ts';
 import {
   findAnyWebhookEndpoint,
   listAllWebhookEndpoints,
   type WebhookEndpoint,
 } from '../../../../db/queries/webhook-endpoints.ts';
-import { WEBHOOKS } from '../../../../domain/policy.ts';
 import { withAccountNames } from '../../../account-names.ts';
 import { FormError } from '../../../form-problem.ts';
 import { Card, Choice, Facts, Form, Pages, Time } from '../../../html/components.tsx';
@@ -43,7 +42,7 @@ export const staffWebhookPages = [
     const endpointPath = `/console/staff/webhooks/${endpointId}`;
     return showDelivery(visit, services.database, { endpointId, deliveryId, endpointPath });
   }),
-  redeliver('/redeliver', redeliverFailed, 'redelivering'),
+  redeliver('/redeliver', redeliverAll, 'redelivering'),
   redeliver(
     '/deliveries/{delivery_id}/redeliver',
     ({ params }, { database }, { id: endpointId }) =>
@@ -133,7 +132,7 @@ async function showEndpoint(visit: UserVisit, services: ApiServices): Promise<Pa
           ]}
         />
         {mayAct ? (
-          <Form action={`${path}/redeliver`} class="after" submit={messages.redeliverFailed} look="quiet" />
+          <Form action={`${path}/redeliver`} class="after" submit={messages.redeliverMissed} look="quiet" />
         ) : null}
       </Card>,
       <Filters>
@@ -154,13 +153,12 @@ async function existingEndpoint({ params }: UserVisit, { database }: ApiServices
   return requireFound(await findAnyWebhookEndpoint(database, params['webhook_id'] ?? ''));
 }
 
-async function redeliverFailed(
+async function redeliverAll(
   { texts: { staffWebhooks: messages } }: UserVisit,
   { database }: ApiServices,
-  { id, accountId, disabledAt }: WebhookEndpoint,
+  endpoint: WebhookEndpoint,
 ): Promise<void> {
-  if (disabledAt) throw new FormError(messages.isDisabled);
-  const limit = WEBHOOKS.redeliveriesPerCall;
-  const { count } = await requestRedeliveries(database, { accountId, endpointId: id, status: 'failed', limit });
-  if (count === 0) throw new FormError(messages.nothingFailed);
+  if (endpoint.disabledAt) throw new FormError(messages.isDisabled);
+  const { count } = await redeliverMissed(database, endpoint);
+  if (count === 0) throw new FormError(messages.nothingMissed);
 }

@@ -47,7 +47,7 @@ describe('api/routes/webhooks/administration', () => {
     expect(listed).to.not.include(healthy.id);
   });
 
-  it('redelivers the failed deliveries of an endpoint, and none of others', async () => {
+  it('redelivers the missed deliveries of an endpoint, and none of others', async () => {
     // contract 4.11:37
     const { accountId, keyId } = await app.createAccount({ fundedUsd: 10 });
     const [one, other] = [

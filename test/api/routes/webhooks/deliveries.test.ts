@@ -74,22 +74,32 @@ describe('the delivery log', () => {
     expect(await statusOf(path, { method: 'POST' })).to.equal(400);
   });
 
-  it('redelivers the failed deliveries of a period, and nothing else', async () => {
-    // contract 4.7:10 4.7:11
+  it('redelivers the deliveries of a period that failed or wait for a later attempt, and nothing else', async () => {
+    // contract 4.7:10 4.7:11 4.7:90
     const { id } = await webhooks.create(URL);
-    const [failed, pending] = [await webhooks.test(id), await webhooks.test(id)];
+    const change = (delivery: DeliveryBody, changes: object) =>
+      app
+        .database('deliveries')
+        .where({ id: delivery.id })
+        .update({ workflow_started_at: new Date(), ...changes });
+    const [failed, waiting, running] = [await webhooks.test(id), await webhooks.test(id), await webhooks.test(id)];
+    const [arrived, unstarted] = [await webhooks.test(id), await webhooks.test(id)];
+    const later = new Date(Date.now() + 3_600_000);
     await fail(failed.id);
+    await change(waiting, { next_attempt_at: later, attempts: 4 });
+    await change(running, { under_way_until: later });
+    await change(arrived, { status: 'delivered', completed_at: new Date() });
     const now = Math.floor(Date.now() / 1000);
     expect(await webhooks.redeliverRange(id, { from: 0, to: now - 60 })).to.include({ count: 0 });
     expect(await webhooks.redeliverRange(id, { from: new Date(0).toISOString() })).to.deep.include({
-      count: 1,
+      count: 2,
       has_more: false,
     });
-    const statuses = (await webhooks.deliveries(id)).map((one) => [one.id, one.status]);
-    expect(statuses).to.have.deep.members([
-      [failed.id, 'pending'],
-      [pending.id, 'pending'],
-    ]);
+    const toStart = await app.database('deliveries').where({ endpoint_id: id, workflow_started_at: null }).pluck('id');
+    expect(toStart).to.have.members([failed.id, waiting.id, unstarted.id]);
+    const statuses = (await webhooks.deliveries(id)).map(({ status }) => status);
+    expect(statuses.toSorted()).to.deep.equal(['delivered', 'pending', 'pending', 'pending', 'pending']);
+    expect(await webhooks.redeliverRange(id, { from: 0 })).to.include({ count: 0 });
   });
 
   it('reports the remaining deliveries when a period holds more than one call repeats', async () => {
