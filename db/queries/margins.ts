@@ -29,7 +29,7 @@ export interface Margin {
   readonly failedCost: PicoUsd;
   /** The list price of renders and texts that may have been generated without a customer. */
   readonly possibleLoss: PicoUsd;
-  /** Revenue with a known cost, minus all cost; null if no cost is known. */
+  /** Revenue with a known cost, minus all known cost; null if there is revenue and none of it has a known cost. */
   readonly margin: PicoUsd | null;
 }
 
@@ -76,7 +76,8 @@ export async function sumMargins(
       CASE WHEN bool_or(succeeded) THEN sum(cost) FILTER (WHERE succeeded) ELSE 0 END AS cost,
       coalesce(sum(cost) FILTER (WHERE succeeded IS NOT TRUE), 0) AS failed_cost,
       coalesce(sum(possible_loss), 0) AS possible_loss,
-      sum(CASE WHEN succeeded THEN revenue ELSE 0 END - cost) AS margin
+      CASE WHEN bool_or(succeeded) AND NOT bool_or(succeeded AND cost IS NOT NULL) THEN NULL
+        ELSE sum(CASE WHEN succeeded THEN revenue ELSE 0 END - cost) END AS margin
     FROM ended GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`,
     { from, to },
   );

@@ -33,7 +33,10 @@ const MARGIN = resource<Margin>('Margin', {
   cost_usd: field.usd.orNull('cost', 'The known cost of succeeded tasks and requests. Null if no cost is known'),
   failed_cost_usd: field.usd('failedCost', 'The amount that the upstream charged for failed tasks and requests'),
   possible_loss_usd: field.usd('possibleLoss', 'The list price of possible results that no client received'),
-  margin_usd: field.usd.orNull('margin', 'The revenue whose cost is known, less all cost. Null if no cost is known'),
+  margin_usd: field.usd.orNull(
+    'margin',
+    'The revenue whose cost is known, less all known cost. Null if there is revenue, but none whose cost is known',
+  ),
   margin_percent: field.number.orNull(percentOfMargin, 'The margin in percent of the revenue whose cost is known'),
 });
 

@@ -67,6 +67,7 @@ describe('revenue, cost and margin', () => {
     });
     await finishAsFailed(database, given, 'processing_unavailable');
     await chargeText({});
+    await chargeText({}, { outcome: 'failed', errorCode: 'processing_failed', charge: 0n });
     await recordTextCosts(database, [DEAR]);
     // A cache delivered 60 of the 100 tokens and stored 10: 30 * 2 + 60 * 1 + 10 * 3 + 20 * 5 = 250 pico-USD.
     const usage = { inputTokens: 100, cacheReadTokens: 60, cacheWriteTokens: 10, outputTokens: 20 };
@@ -163,7 +164,9 @@ describe('revenue, cost and margin', () => {
 
     it('show the revenue of text whose route has no cost, and no margin', async () => {
       const row = (await rowsOf('/margins')).find(({ model }) => model === 'textc-M3');
-      expect(row).to.include({ kind: 'text', succeeded: 1, without_cost: 1, cost_usd: null, margin_usd: null });
+      expect(row).to.include({ kind: 'text', succeeded: 1, failed: 1, without_cost: 1, cost_usd: null });
+      // A failed request has a known cost, zero, and no revenue.
+      expect(row).to.include({ failed_cost_usd: 0, margin_usd: null, margin_percent: null });
       expect(row?.['revenue_usd']).to.be.above(0);
     });
 
