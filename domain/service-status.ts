@@ -19,7 +19,7 @@ export function overallStatus(statuses: readonly ServiceStatus[]): ServiceStatus
   return statuses.every((status) => status === first) ? first : 'degraded';
 }
 
-/** A route to a model: its latest calls, and whether its circuit is open. */
+/** A route to a model: its calls of the last five minutes, and whether its circuit is open. */
 export interface RouteState {
   readonly isOpen: boolean;
   readonly requests: number;

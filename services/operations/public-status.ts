@@ -10,7 +10,7 @@ import {
   WEBHOOK_CHECKS,
 } from '../../db/queries/availability.ts';
 import type { CallTarget } from '../../db/queries/upstream-calls.ts';
-import { addCalls, type CallSum, judgedCalls, NO_CALLS } from '../../domain/upstream-calls.ts';
+import { addCalls, type CallSum, NO_CALLS } from '../../domain/upstream-calls.ts';
 import { STATUS } from '../../domain/policy.ts';
 import {
   availabilityOf,
@@ -170,8 +170,9 @@ function stateOf(target: Target, health: readonly UpstreamHealth[]): RouteState 
       circuit.model === target.model &&
       ('format' in circuit ? circuit.format : '') === target.format,
   );
-  const sumOf = (period: 'lastFiveMinutes' | 'lastHour') =>
-    circuits.reduce<CallSum>((total, circuit) => addCalls(total, circuit[period]), NO_CALLS);
-  const { requests, failures } = judgedCalls(sumOf('lastFiveMinutes'), sumOf('lastHour')) ?? NO_CALLS;
+  const { requests, failures } = circuits.reduce<CallSum>(
+    (total, { lastFiveMinutes }) => addCalls(total, lastFiveMinutes),
+    NO_CALLS,
+  );
   return { isOpen: circuits.every(({ state }) => state === 'resting'), requests, failures };
 }

@@ -90,6 +90,8 @@ describe('the public status', () => {
     const known = textg?.days.flatMap(({ status }, index) => (status === null ? [] : [`${89 - index} ${status}`]));
     expect(known).to.deep.equal(['89 outage', '3 degraded']);
     expect(textg?.availability).to.be.closeTo(0.4, 1e-9);
+    // contract 4.12:91
+    expect(textg?.status).to.equal('operational');
   });
 
   it('may be read by any site, and is cached for some seconds', async () => {
@@ -173,6 +175,17 @@ describe('the public status of a gateway', () => {
     const { services } = await read(app);
     expect(services.find(({ kind }) => kind === 'video')?.status).to.equal('degraded');
     expect(services.find(({ kind }) => kind === 'image')?.status).to.equal('operational');
+    await app.stop();
+  });
+
+  it('is operational again when an upstream has made too few calls for five minutes, whatever it failed before', async () => {
+    // contract 4.12:90
+    const app = await startTestConsole(OPTIONS);
+    await recordCalls(app.database, 'textf', [0], () => 100);
+    await app
+      .database('upstream_calls')
+      .update({ span: 'minute', start: app.database.raw("now() - interval '10 minutes'") });
+    expect(await read(app)).to.include({ status: 'operational' });
     await app.stop();
   });
 

@@ -19,17 +19,25 @@ const STATUS_SCHEMA = oneOfTexts(
   SERVICE_STATUSES,
   '`operational`: at least 99 % of requests are answered; `degraded`: at least half; `outage`: fewer',
 );
-const AVAILABILITY = nullable(
-  number('The share of requests that were answered. Null if there were no requests', { minimum: 0, maximum: 1 }),
-);
+const availability = (period: string) =>
+  nullable(
+    number(`The share of requests that were answered ${period}. Null if there were no requests`, {
+      minimum: 0,
+      maximum: 1,
+    }),
+  );
 
 const SERVICE_SCHEMA = object({
   kind: oneOfTexts(['text', 'video', 'image', 'webhooks'] satisfies ServiceReport['kind'][]),
   family: nullable(text('The family of models. Null unless the kind is `text`')),
   status: STATUS_SCHEMA,
-  availability: AVAILABILITY,
+  availability: availability('on the days of `days` with requests, each day equally'),
   days: arrayOf(
-    object({ date: text('In UTC', { format: 'date' }), status: nullable(STATUS_SCHEMA), availability: AVAILABILITY }),
+    object({
+      date: text('In UTC', { format: 'date' }),
+      status: nullable(STATUS_SCHEMA),
+      availability: availability('on the day'),
+    }),
     `The last ${STATUS.days} days, ending today`,
   ),
 });
