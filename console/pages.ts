@@ -28,6 +28,7 @@ import { staffCorrectionPages } from './pages/staff/corrections/pages.tsx';
 import { staffGiftCodePages } from './pages/staff/gift-codes/pages.tsx';
 import { staffPlanPages } from './pages/staff/plans/pages.tsx';
 import { staffMonthPages } from './pages/staff/months/pages.tsx';
+import { staffActionPages } from './pages/staff/actions/pages.tsx';
 import { staffFailurePages } from './pages/staff/failures/pages.tsx';
 import { staffLivePages } from './pages/staff/live/pages.tsx';
 import { staffPriceListPages } from './pages/staff/price-lists/pages.tsx';
@@ -73,6 +74,7 @@ export const PAGES: readonly Page[] = [
   ...billingPages,
   ...staffLivePages,
   ...staffFailurePages,
+  ...staffActionPages,
   ...staffModelPages,
   ...staffPriceListPages,
   ...staffTextRequestPages,

@@ -176,9 +176,14 @@ async function open(page: Page, visit: Visit, services: ApiServices): Promise<Op
 }
 
 /** Records the action of an operator, like the actions of callers of the administration. */
-async function noteStaffAction(database: Database, page: Page, { user, path, requestId }: UserVisit): Promise<void> {
+async function noteStaffAction(
+  database: Database,
+  page: Page,
+  { user, path, form, requestId }: UserVisit,
+): Promise<void> {
   const action = `console ${page.path}`;
-  await recordAdminAction(database, { author: user.email, tokenId: null, action, path, requestId });
+  const reason = form.text('reason') || null;
+  await recordAdminAction(database, { author: user.email, tokenId: null, action, path, reason, requestId });
 }
 
 async function send(context: Context, visit: Visit, result: PageResult): Promise<void> {

@@ -217,7 +217,7 @@ export const ENDPOINT_COMMANDS: readonly EndpointCommand[] = [
   ['admin-tokens create <name>', 'createAdminToken'],
   ['admin-tokens list', 'listAdminTokens', 'id name role hint created_by created_at expires_at last_used_at'],
   ['admin-tokens revoke <admin_token_id>', 'revokeAdminToken'],
-  ['actions', 'listAdminActions', 'created_at author action path request_id'],
+  ['actions', 'listAdminActions', 'created_at author action reason path request_id'],
 
   ['users invite <email> <name>', 'createUser'],
   [

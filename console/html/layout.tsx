@@ -101,6 +101,7 @@ const STAFF_GROUPS: readonly Group<Entry>[] = [
       { name: 'failures', path: '/failures', icon: 'alert' },
       { name: 'models', path: '/models', icon: 'box' },
       { name: 'priceLists', path: '/price-lists', icon: 'tag' },
+      { name: 'actions', path: '/actions', icon: 'list' },
     ],
   },
   {

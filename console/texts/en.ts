@@ -62,6 +62,7 @@ export const english = (product: string) => ({
     merge: 'Merge with another account',
     plans: 'Plans',
     giftCodes: 'Gift codes',
+    actions: 'Operator actions',
   },
   navigation: {
     staff: 'Gateway',
@@ -1211,6 +1212,13 @@ export const english = (product: string) => ({
     secret: 'Secret',
     turnOn: 'Turn on',
   },
+  adminActions: {
+    hint: 'Calls and forms of operators that change something. Refused ones are here, too.',
+    form: 'Form of the console',
+    none: 'No actions.',
+    log: 'Calls and forms',
+    all: 'All calls and forms about this account',
+  },
   staff: {
     by: (author: string, reason: string) => `by ${author}: ${reason}`,
     action: 'Action',
@@ -1312,7 +1320,7 @@ export const english = (product: string) => ({
     allTasks: 'All tasks of this account',
     noMembers: 'This account has no members.',
     actions: 'Operator actions',
-    noActions: 'No actions yet.',
+    noActions: 'No actions with a reason yet.',
   },
   registrations: {
     waiting: 'Waiting for approval',

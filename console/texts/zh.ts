@@ -59,6 +59,7 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
     merge: '与另一账户合并',
     plans: '套餐',
     giftCodes: '兑换码',
+    actions: '运营操作',
   },
   navigation: {
     staff: '网关',
@@ -1170,6 +1171,13 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
     endSession: '退出',
     endOthers: '退出其他所有会话',
   },
+  adminActions: {
+    hint: '运营人员所做更改的调用和表单，包括被拒绝的。',
+    form: '控制台表单',
+    none: '没有操作。',
+    log: '调用和表单',
+    all: '有关此账户的全部调用和表单',
+  },
   staff: {
     by: (author, reason) => `${author}：${reason}`,
     action: '操作',
@@ -1269,7 +1277,7 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
     allTasks: '此账户的全部任务',
     noMembers: '此账户没有成员。',
     actions: '运营操作',
-    noActions: '还没有操作。',
+    noActions: '还没有附原因的操作。',
   },
   registrations: {
     waiting: '等待审批',

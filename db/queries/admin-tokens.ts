@@ -1,10 +1,11 @@
 /** Admin tokens, and the log of their actions: see `db/schema/0010-operations.sql`. */
+import { cutText } from '../../domain/cut-text.ts';
 import type { AdminRole } from '../../domain/roles.ts';
 import { newId } from '../../domain/ids.ts';
 import { type Database, onlyRow } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
 import { createdIn, type Period } from '../period.ts';
-import { camelCased, columnsOf, type RowOf } from '../row.ts';
+import { camelCased, columnsOf, type OptionalFields, type RowOf } from '../row.ts';
 
 export interface AdminToken {
   readonly id: string;
@@ -71,26 +72,50 @@ export interface NewAdminAction {
   readonly action: string;
   /** The path of the request. */
   readonly path: string;
+  /** As sent, before any check; null if none was sent. */
+  readonly reason: string | null;
   readonly requestId: string;
 }
 
 export interface AdminAction extends NewAdminAction {
   readonly id: string;
+  /** The account that the path leads to; null if the path names no account nor anything of an account. */
+  readonly accountId: string | null;
   readonly createdAt: Date;
 }
 
 type AdminActionRow = RowOf<AdminAction>;
 
+const MAX_REASON_LENGTH = 1_000;
+
+/** Where the account of a thing is, by the prefix of the thing's id. */
+const ACCOUNT_OF: Readonly<Record<string, string>> = {
+  acc: 'SELECT id FROM accounts WHERE id = :thing',
+  key: 'SELECT account_id FROM api_keys WHERE id = :thing',
+  we: 'SELECT account_id FROM webhook_endpoints WHERE id = :thing',
+  del: 'SELECT account_id FROM deliveries WHERE id = :thing',
+  batch: 'SELECT account_id FROM batches WHERE id = :thing',
+  task: 'SELECT account_id FROM tasks WHERE id = :thing AND created_at = id_created_at(:thing)',
+};
+const THING = new RegExp(`/((${Object.keys(ACCOUNT_OF).join('|')})_[0-9a-z]{32})(?:/|$)`);
+
+/** Records an action with the account of the first thing in its path. */
 export async function recordAdminAction(database: Database, action: NewAdminAction): Promise<void> {
-  await database('admin_actions').insert(columnsOf({ id: newId('adminAction'), ...action }));
+  const [, thing = '', prefix = ''] = THING.exec(action.path) ?? [];
+  const accountOf = ACCOUNT_OF[prefix];
+  await database('admin_actions').insert({
+    ...columnsOf({ id: newId('adminAction'), ...action }),
+    reason: action.reason && cutText(action.reason, MAX_REASON_LENGTH),
+    account_id: accountOf === undefined ? null : database.raw(`(${accountOf})`, { thing }),
+  });
 }
 
 /** Newest first. */
 export async function listAdminActions(
   database: Database,
-  { author, ...filter }: Period & IdPage & { readonly author?: string | undefined },
+  { author, accountId, ...filter }: Period & IdPage & OptionalFields<AdminAction, 'author' | 'accountId'>,
 ): Promise<readonly AdminAction[]> {
-  const query = database<AdminActionRow>('admin_actions').where(columnsOf({ author }));
+  const query = database<AdminActionRow>('admin_actions').where(columnsOf({ author, accountId }));
   createdIn(query, filter);
   return (await newestFirst(query, filter)).map(camelCased);
 }

@@ -85,10 +85,15 @@ CREATE TABLE admin_actions (
   -- The operationId of the API description.
   action text NOT NULL,
   path text NOT NULL,
+  -- The account that the path leads to; null if the path names no account nor anything of an account.
+  account_id text COLLATE "C" REFERENCES accounts,
+  -- As sent, before any check.
+  reason text CHECK (reason <> ''),
   request_id text NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX admin_actions_by_author ON admin_actions (author, id);
+CREATE INDEX admin_actions_by_account ON admin_actions (account_id, id) WHERE account_id IS NOT NULL;
 CREATE TRIGGER admin_actions_are_kept BEFORE UPDATE OR DELETE ON admin_actions FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER admin_actions_not_truncated BEFORE TRUNCATE ON admin_actions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 

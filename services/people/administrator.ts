@@ -1,6 +1,6 @@
 /** Callers of the administration endpoints: holders of a named admin token, or of the token in the environment. */
 import type { Database } from '../../db/database.ts';
-import { type AdminAction, recordAdminAction, useAdminToken } from '../../db/queries/admin-tokens.ts';
+import { type NewAdminAction, recordAdminAction, useAdminToken } from '../../db/queries/admin-tokens.ts';
 import type { Authorship } from '../../db/queries/operator-actions.ts';
 import type { AdminRole } from '../../domain/roles.ts';
 import { badRequest } from '../../domain/errors.ts';
@@ -79,7 +79,7 @@ export function authorshipOf(
   return { author: authorOf(caller, author), reason };
 }
 
-export interface AdminCall extends Pick<AdminAction, 'action' | 'path' | 'requestId'> {
+export interface AdminCall extends Pick<NewAdminAction, 'action' | 'path' | 'requestId'> {
   readonly body: unknown;
 }
 
@@ -89,7 +89,8 @@ export async function recordAdminCall(
   administrator: Administrator,
   { body, ...call }: AdminCall,
 ): Promise<void> {
-  const given = isObject(body) && typeof body['author'] === 'string' ? body['author'] : undefined;
-  const author = authorOf(administrator, given);
-  await recordAdminAction(database, { ...call, author, tokenId: administrator.tokenId });
+  const given = (name: string) => (isObject(body) && typeof body[name] === 'string' ? body[name] : undefined);
+  const author = authorOf(administrator, given('author'));
+  const reason = given('reason') || null;
+  await recordAdminAction(database, { ...call, author, reason, tokenId: administrator.tokenId });
 }

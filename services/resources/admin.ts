@@ -1,5 +1,6 @@
 /** Accounts, keys, transfers and tasks as operators see them. */
 import type { Account, AccountTotals } from '../../db/queries/accounts.ts';
+import type { AdminAction } from '../../db/queries/admin-tokens.ts';
 import { type RemainingContent, MAX_COUNTED } from '../../db/queries/content.ts';
 import type { ApiKey } from '../../db/queries/api-keys.ts';
 import type { StoredAccountBudget } from '../../db/queries/account-budgets.ts';
@@ -356,4 +357,23 @@ export const ADMIN_BATCH = resource<AdminBatch>('AdminBatch', {
   ),
   workflow_id: field.text('id', 'The id of the batch’s workflow'),
   history_url: field.url(({ id, temporal }) => historyUrl(temporal, id), 'The workflow’s history in Temporal'),
+});
+
+/** An action of an operator. */
+export const ADMIN_ACTION = resource<AdminAction>('AdminAction', {
+  id: field.id('adminAction')('id'),
+  object: field.constant('admin_action'),
+  author: field.text('author', 'The author of the action'),
+  admin_token_id: field.id('adminToken').orNull('tokenId', 'The token of the call. Null for `GENWAY_ADMIN_TOKEN`'),
+  action: field.text('action', 'The `operationId` of the call, or `console` and the page'),
+  path: field.text('path', 'The path of the call'),
+  account_id: field
+    .id('account')
+    .orNull(
+      'accountId',
+      'The account in the path, or the owner of the first key, endpoint, delivery, task or batch there',
+    ),
+  reason: field.text.orNull('reason', 'The reason in the call'),
+  request_id: field.id('request')('requestId'),
+  created_at: field.isoTime('createdAt', 'When the action was recorded, before its execution'),
 });

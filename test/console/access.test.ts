@@ -86,7 +86,7 @@ const ACCESS = `
     post     /accounts/{account_id}/budgets
     post     /accounts/{account_id}/budgets/{account_budget_id}/delete
   staff who may read:
-    get      /staff/accounts|months|refunds|reconciliations|corrections|gift-codes|plans|tasks|batches|live|failures|models|price-lists
+    get      /staff/accounts|months|refunds|reconciliations|corrections|gift-codes|plans|tasks|batches|live|failures|models|price-lists|actions
     get      /staff/text-requests|upstreams|webhooks|registrations|registration-blocks
     get      /staff/registrations/{registration_id}
     get      /staff/accounts/{account_id}

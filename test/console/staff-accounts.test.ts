@@ -209,6 +209,25 @@ describe('accounts in the console of the staff', () => {
     expect(found.text).to.include('adjustment of -$0.50 by ada: a wrong price');
   });
 
+  it('list the calls and forms of operators about the account and what it has, which have a page of their own', async () => {
+    const { accountId } = await app.createAccount({ fundedUsd: 4 });
+    const genway = await connectGenway(app);
+    await genway('webhooks', 'create', accountId, 'https://receiver.example.com/');
+    const [endpoint] = await app.database('webhook_endpoints').where({ account_id: accountId }).pluck('id');
+    await operator.send(`/console/staff/webhooks/${endpoint}/redeliver`);
+    const wordsOf = (text: string) => text.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
+    for (const at of [
+      `/console/staff/accounts/${accountId}?tab=actions`,
+      `/console/staff/actions?account=${accountId}`,
+    ]) {
+      const words = wordsOf((await operator.get(at)).text);
+      expect(words, at).to.match(
+        /op@example\.com Form of the console \/console\/staff\/webhooks.*admin createWebhookOfAccount/,
+      );
+    }
+    expect(wordsOf((await operator.get('/console/staff/actions?author=nobody')).text)).to.include('No actions.');
+  });
+
   it('have a ledger with the author and reason of each correction, which links each entry to its cause', async () => {
     const caller = await app.createAccount({ fundedUsd: 4 });
     const { accountId } = caller;

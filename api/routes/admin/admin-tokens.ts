@@ -1,6 +1,5 @@
 /** Admin tokens, and the log of their actions. */
 import {
-  type AdminAction,
   type AdminToken,
   insertAdminToken,
   listAdminActions as findAdminActions,
@@ -16,11 +15,12 @@ import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { notFoundError } from '../../../domain/not-found.ts';
-import { textParameter, PERIOD } from '../../endpoint/query.ts';
+import { idParameter, textParameter, PERIOD } from '../../endpoint/query.ts';
 import { resource } from '../../../domain/resource/resource.ts';
 import { arrayOf, boolean, exactly, idOf, object, text } from '../../../domain/json-schema.ts';
 import { hintOfAdminToken, newAdminToken, SHARED_NAME } from '../../../services/people/administrator.ts';
 import { createAdminTokenSchema } from '../../../services/input/admin.ts';
+import { ADMIN_ACTION } from '../../../services/resources/admin.ts';
 
 /** A token; `secret` is the token itself, only in the answer to its creation. */
 const ADMIN_TOKEN = resource<AdminToken & { readonly secret?: string }>('AdminToken', {
@@ -34,17 +34,6 @@ const ADMIN_TOKEN = resource<AdminToken & { readonly secret?: string }>('AdminTo
   created_at: field.isoTime('createdAt', 'When the token was created'),
   expires_at: field.isoTime.orNull('expiresAt', 'When the token expires. Null for never'),
   last_used_at: field.isoTime.orNull('lastUsedAt', 'When the token was last used, to within a minute. Null for never'),
-});
-
-const ADMIN_ACTION = resource<AdminAction>('AdminAction', {
-  id: field.id('adminAction')('id'),
-  object: field.constant('admin_action'),
-  author: field.text('author', 'The author of the action'),
-  admin_token_id: field.id('adminToken').orNull('tokenId', 'The token of the call. Null for `GENWAY_ADMIN_TOKEN`'),
-  action: field.text('action', 'The `operationId` of the call, or `console` and the page'),
-  path: field.text('path', 'The path of the call'),
-  request_id: field.id('request')('requestId'),
-  created_at: field.isoTime('createdAt', 'When the action was recorded, before its execution'),
 });
 
 export const adminTokenEndpoints = endpoints('Administration', {
@@ -100,9 +89,18 @@ export const adminTokenEndpoints = endpoints('Administration', {
     access: 'admin-read',
     summary: 'List the actions of administrators, newest first',
     description: 'Genway records an action before its execution, so the list contains refused actions too.',
-    query: { author: textParameter('Filters by author'), ...PERIOD, ...pageById('adminAction') },
+    query: {
+      author: textParameter('Filters by author'),
+      account_id: idParameter('account', 'Filters by account'),
+      ...PERIOD,
+      ...pageById('adminAction'),
+    },
     answers: { 200: pageOf(ADMIN_ACTION.schema, 'A page of actions') },
     handle: ({ query }, { database }) =>
-      listPage(query, (slice) => findAdminActions(database, { ...query, ...slice }), ADMIN_ACTION.present),
+      listPage(
+        query,
+        (slice) => findAdminActions(database, { ...query, accountId: query.account_id, ...slice }),
+        ADMIN_ACTION.present,
+      ),
   }),
 });

@@ -1,6 +1,7 @@
 /** The tabs of an account's page. */
 import type { ApiServices } from '../../../../api/services.ts';
 import { type Account, sumAccountTotals } from '../../../../db/queries/accounts.ts';
+import { listAdminActions } from '../../../../db/queries/admin-tokens.ts';
 import { listApiKeys } from '../../../../db/queries/api-keys.ts';
 import { listTopUps } from '../../../../db/queries/credits.ts';
 import { listBalanceEntries } from '../../../../db/queries/balance-entries.ts';
@@ -28,6 +29,7 @@ import { Entries, pagesOfStaff } from '../../billing/ledger.tsx';
 import { PlanFacts } from '../../billing/plan.tsx';
 import { KeyTable } from '../../keys/key-table.tsx';
 import { MEMBER } from '../../members/pages.tsx';
+import { ActionTable } from '../actions/table.tsx';
 import { InviteForm } from '../people/pages.tsx';
 import { TaskTable } from '../tasks/list.tsx';
 import { DetailsForm } from './details.tsx';
@@ -164,15 +166,28 @@ export async function showMembers({ account: { id: accountId, closedAt }, visit,
 }
 
 export async function showActions({ account: { id: accountId }, visit: { texts }, services: { database } }: Shown) {
-  const { staffAccounts: messages, common, staff } = texts;
+  const { staffAccounts: messages, adminActions, common, staff } = texts;
+  const [actions, log] = await Promise.all([
+    listAccountActions(database, accountId, LATEST_ACTIONS),
+    listAdminActions(database, { accountId, limit: LATEST_ENTRIES }),
+  ]);
   return (
-    <TableCard
-      title={messages.actions}
-      of={ACTION}
-      rows={await listAccountActions(database, accountId, LATEST_ACTIONS)}
-      none={messages.noActions}
-      columns={[[common.when, 'created_at'], [staff.action, 'kind'], 'amount_usd', 'author', 'reason']}
-    />
+    <>
+      <TableCard
+        title={messages.actions}
+        of={ACTION}
+        rows={actions}
+        none={messages.noActions}
+        columns={[[common.when, 'created_at'], [staff.action, 'kind'], 'amount_usd', 'author', 'reason']}
+      />
+      <Card title={adminActions.log}>
+        <p class="soft">{adminActions.hint}</p>
+        <ActionTable actions={log} />
+        <p>
+          <a href={`/console/staff/actions?account=${accountId}`}>{adminActions.all}</a>
+        </p>
+      </Card>
+    </>
   );
 }
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { type ErrorBody, useTestApp } from '../../../support/app.ts';
+import { createEndpoint, createTaskRow, finishAsSucceeded } from '../../../support/factories.ts';
 import { connectGenway, field, type Genway } from '../../../support/genway.ts';
 import { call } from '../../../support/stack.ts';
 
@@ -126,6 +127,35 @@ describe('api/routes/admin/admin-tokens', () => {
     expect(await genway('actions', '--author', 'Jan', '--limit', '1'))
       .to.contain('createKey')
       .and.to.contain('more:');
+  });
+
+  it('lists the changes of one account with their reasons, and those of what the account has', async () => {
+    // contract 4.11:52
+    const { accountId, keyId } = await app.createAccount({ fundedUsd: 10 });
+    const other = await app.createAccount();
+    const endpoint = await createEndpoint(app.database, { id: accountId });
+    const { id: taskId } = await createTaskRow(app.database, { id: keyId, accountId });
+    await finishAsSucceeded(app.database, { id: taskId });
+    const [delivery] = await app.database('deliveries').where({ task_id: taskId }).pluck('id');
+    await genway('keys', 'update', keyId, '--name', 'first');
+    await genway('keys', 'update', other.keyId, '--name', 'second');
+    await genway('webhooks', 'redeliver', delivery);
+    await genway('webhooks', 'redeliver-all', endpoint.id, '--from', '2026-01-01');
+    await genway('tasks', 'redeliver', taskId, '--reason', 'ticket 4711');
+    await genway('accounts', 'suspend', accountId, '--reason', 'card stolen', '--author', 'Ada');
+    const { body } = await call<{ data: Record<string, string>[] }>(
+      `${app.baseUrl}/admin/v1/admin-actions?account_id=${accountId}`,
+      { key: app.adminToken },
+    );
+    expect(body.data.map(({ author, action, reason }) => [author, action, reason])).to.deep.equal([
+      ['Ada', 'suspendAccount', 'card stolen'],
+      ['admin', 'redeliverTask', 'ticket 4711'],
+      ['admin', 'redeliverAllOfWebhook', null],
+      ['admin', 'redeliverAny', null],
+      ['admin', 'updateKey', null],
+    ]);
+    expect(new Set(body.data.map(({ account_id: account }) => account))).to.deep.equal(new Set([accountId]));
+    expect(await genway('actions', '--account-id', accountId)).to.include('card stolen');
   });
 
   it('makes no change that it cannot record', async () => {
