@@ -1587,8 +1587,6 @@ export const english = (product: string) => ({
     reference: 'Payment reference',
     referenceHint: `Only for a payment outside the payment provider: ${product} credits each reference once, as a top-up.`,
     submit: 'Submit correction',
-    needsApproval: (usd: string, hours: number) =>
-      `Corrections above ${usd} need approval, counting all of one account within ${hours} hours. Request the correction on the page Corrections.`,
     asked: 'Requested',
     until: 'Until',
     approve: 'Approve',

@@ -1896,7 +1896,6 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
     reference: '付款参考号',
     referenceHint: '仅用于不经支付服务商的付款：每个参考号只入账一次，作为充值。',
     submit: '提交更正',
-    needsApproval: (usd, hours) => `同一账户 ${hours} 小时内合计超过 ${usd} 的更正须经批准。请在“更正”页面提出。`,
     asked: '提出时间',
     until: '截止时间',
     approve: '批准',

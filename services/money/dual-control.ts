@@ -27,15 +27,12 @@ export interface ManualAdjustment {
 
 /** The amount, alone or with recent adjustments, needs a second approval. The message says where to ask for it. */
 export class SecondApprovalRequiredError extends ServiceError {
-  readonly limit: PicoUsd;
-
   constructor(limit: PicoUsd, { publicUrl }: DualControl) {
     super(
       'forbidden',
       `Corrections above ${formatDollars(limit)} for one account within ${CORRECTIONS.addUpHours} hours need the approval ` +
         `of a second person. Request the correction at ${publicUrl}/console/staff/corrections.`,
     );
-    this.limit = limit;
   }
 }
 

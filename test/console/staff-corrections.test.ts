@@ -145,6 +145,26 @@ describe('corrections in the console of the staff', () => {
     expect((await reloadAccount(app.database, { id: accountId })).toppedUpAt).to.be.instanceOf(Date);
   });
 
+  it('of an account credit a payment with its reference, at once or after the approval, and have a form with the account', async () => {
+    const { accountId } = await app.createAccount();
+    const account = `/console/staff/accounts/${accountId}`;
+    for (const [reference, usd] of [
+      ['wire 81', '50'],
+      ['wire 82', '500'],
+    ] as const) {
+      const fields = { form_id: newId('form'), amount_usd: usd, reason: 'bank transfer', reference };
+      expect((await ada.send(`${account}/adjust`, fields)).status).to.equal(303);
+    }
+    expect(await fundedOf(accountId)).to.equal('50');
+    expect((await reloadAccount(app.database, { id: accountId })).toppedUpAt).to.be.instanceOf(Date);
+    const [waiting] = await correctionsOf(accountId);
+    expect(waiting).to.include({ reference: 'wire 82', outcome: null });
+    await bob.send(`${CORRECTIONS}/${waiting?.id}/approve`);
+    expect(await fundedOf(accountId)).to.equal('550');
+    const [, form = ''] = /href="([^"]*corrections\?[^"]*)"/.exec((await ada.get(`${account}?tab=money`)).text) ?? [];
+    expect((await ada.get(form)).text).to.match(new RegExp(`name="account_id"[^>]*value="${accountId}"`));
+  });
+
   describe('of a split amount', () => {
     const post = (accountId: string, path: string, body: object, baseUrl = app.baseUrl) =>
       call<ErrorBody>(`${baseUrl}/admin/v1/accounts/${accountId}${path}`, {
@@ -195,10 +215,10 @@ describe('corrections in the console of the staff', () => {
         expect([answer.status, answer.body.error.code]).to.deep.equal([403, 'forbidden']);
         expect(answer.body.error.message).to.include('within 24 hours need the approval of a second person');
       }
-      const fields = { amount_usd: '1', reason: 'x' };
-      const refused = await ada.send(`/console/staff/accounts/${accountId}/adjust`, fields);
-      expect(refused.status).to.equal(403);
-      expect(refused.text).to.include('Corrections above $100.00 need approval');
+      const fields = { form_id: newId('form'), amount_usd: '1', reason: 'x' };
+      const sent = await ada.send(`/console/staff/accounts/${accountId}/adjust`, fields);
+      expect(sent.status).to.equal(303);
+      expect(await pendingOf(accountId)).to.deep.equal([['1', 'ada@example.com', null]]);
       expect((await post(accountId, '/topups', { amount_usd: 20, reference: 'r' })).status, 'again').to.equal(200);
       expect((await post(accountId, '/promo-grants', promo)).status, 'again').to.equal(200);
       expect(await fundedOf(accountId)).to.equal('20');
@@ -292,8 +312,9 @@ describe('corrections in the console of the staff', () => {
       expect(answer.body.error.message).to.include('/console/staff/corrections.');
     }
     expect((await post(`/${accountId}/topups`, { amount_usd: 100, reference: 'r' })).status).to.equal(201);
-    const fields = { amount_usd: '101', reason };
-    expect((await ada.send(`/console/staff/accounts/${accountId}/adjust`, fields)).status).to.equal(403);
+    const fields = { form_id: newId('form'), amount_usd: '101', reason };
+    expect((await ada.send(`/console/staff/accounts/${accountId}/adjust`, fields)).status).to.equal(303);
+    expect((await correctionsOf(accountId)).map(({ outcome }) => outcome)).to.deep.equal([null]);
     expect(await fundedOf(accountId)).to.equal('600');
   });
 

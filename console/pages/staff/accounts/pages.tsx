@@ -1,23 +1,16 @@
 /** Pages that search and change accounts. */
 import { ADMIN_BALANCE_ENTRY } from '../../../../services/resources/finance.ts';
 import { LISTED_ACCOUNT } from '../../../../services/resources/admin.ts';
-import { adjustmentSchema } from '../../../../services/input/admin.ts';
 import { eraseContentOf, reopenAccount, suspendAccount } from '../../../../services/people/account-actions.ts';
 import { createAccount, editAccount } from '../../../../services/people/account-details.ts';
-import { adjustBalance } from '../../../../services/money/adjust-balance.ts';
 import { existingAccount } from '../../../../services/people/existing-account.ts';
-import { SecondApprovalRequiredError } from '../../../../services/money/dual-control.ts';
 import { findById, type Found } from '../../../../services/operations/find-by-id.ts';
 import { setPriceList } from '../../../../services/money/price-lists.ts';
 import type { ApiServices } from '../../../../api/services.ts';
-import { createValidator } from '../../../../services/input/validation.ts';
 import { type AccountFilter, listAccounts } from '../../../../db/queries/accounts.ts';
 import { streamBalanceEntries } from '../../../../db/queries/balance-entries.ts';
-import { parseUsd, type PicoUsd } from '../../../../domain/money.ts';
-import { CORRECTIONS } from '../../../../domain/policy.ts';
 import { exportFile } from '../../../export.ts';
-import { FormError } from '../../../form-problem.ts';
-import { Card, Choice, Pages, RoundedMoney, usd } from '../../../html/components.tsx';
+import { Card, Choice, Pages, RoundedMoney } from '../../../html/components.tsx';
 import { Filters } from '../../../html/filters.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { useTexts } from '../../../html/page-context.ts';
@@ -28,13 +21,11 @@ import { hasPermission, openPage, type PageResult, showPage, staff, type UserVis
 import { filterOf, Ledger, pagesOfStaff, readLedger } from '../../billing/ledger.tsx';
 import { invite } from '../people/pages.tsx';
 import { saveAccountIfUnchanged } from '../../save-account.ts';
-import { createdIdOf } from '../../../idempotent-forms.ts';
+import { correctByForm, correctedTo } from '../corrections/form.tsx';
 import { authorshipOf } from '../reason.ts';
 import { type AccountTab, showAccount } from './account.tsx';
 import { DETAIL_NAMES, detailFields, DetailsForm, readDetails } from './details.tsx';
 import { accountStateOf, priceListFields } from './tabs.tsx';
-
-const validateAdjustment = createValidator(adjustmentSchema);
 
 const accountList = staff.page('/staff/accounts', 'read', search);
 const ACCOUNT = '/staff/accounts/{account_id}';
@@ -95,7 +86,12 @@ export const staffAccountPages = [
       return setPriceList({ database: transaction }, { accountId, list, ...authorshipOf(visit) });
     }),
   ),
-  inMoney('/adjust', 'moveMoney', adjust, (_visit, amount) => `booked:${amount}`),
+  inMoney(
+    '/adjust',
+    'moveMoney',
+    (visit, services) => correctByForm(visit, services, accountIdOf(visit)),
+    (_visit, booked) => correctedTo(booked),
+  ),
 ];
 
 /** The accounts in each state of the filter. */
@@ -191,22 +187,4 @@ async function showLedger(visit: UserVisit, services: ApiServices): Promise<Page
     </p>,
     <Ledger {...ledger} pageOf={pagesOfStaff} isOfStaff />,
   );
-}
-
-/** @returns the booked amount */
-async function adjust(visit: UserVisit, services: ApiServices): Promise<PicoUsd> {
-  const { form, user } = visit;
-  const { id: accountId } = await existingAccount(services.database, accountIdOf(visit));
-  const { amount_usd: amountUsd, reason } = validateAdjustment({
-    amount_usd: form.text('amount_usd'),
-    reason: form.text('reason'),
-  });
-  const amount = parseUsd(amountUsd);
-  const adjustment = { id: createdIdOf('transfer', visit), accountId, amount, author: user.email, reason };
-  await adjustBalance(services, adjustment).catch((error: unknown) => {
-    if (!(error instanceof SecondApprovalRequiredError)) throw error;
-    const messages = visit.texts.corrections.needsApproval(usd(error.limit), CORRECTIONS.addUpHours);
-    throw new FormError(messages, { field: 'amount_usd', code: 'forbidden' });
-  });
-  return amount;
 }

@@ -18,7 +18,7 @@ import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import { CREDITED_TOP_UP } from '../../../../services/resources/credit.ts';
 import { Balance } from '../../../html/balance.tsx';
-import { Card, Choice, ExactMoney, Facts, Field, Form, Time } from '../../../html/components.tsx';
+import { Card, Choice, ExactMoney, Facts, Form, Time } from '../../../html/components.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { ShortId } from '../../../html/linked-ids.tsx';
@@ -30,6 +30,7 @@ import { PlanFacts } from '../../billing/plan.tsx';
 import { KeyTable } from '../../keys/key-table.tsx';
 import { MEMBER } from '../../members/pages.tsx';
 import { ActionTable } from '../actions/table.tsx';
+import { CorrectionFields } from '../corrections/form.tsx';
 import { InviteForm } from '../people/pages.tsx';
 import { TaskTable } from '../tasks/list.tsx';
 import { DetailsForm } from './details.tsx';
@@ -200,16 +201,18 @@ export function showDetails({ account, visit: { path, texts } }: Shown) {
 }
 
 export async function showMoney({ account, visit: { path, texts }, services: { database } }: Shown) {
-  const { staffAccounts: messages, priceLists, common } = texts;
+  const { staffAccounts: messages, priceLists, titles } = texts;
   const lists = await listPriceLists(database);
   return (
     <div class="grid forms">
       <Card title={messages.adjust}>
         <Balance account={account} />
         <Form action={`${path}/adjust`} submit={messages.adjust}>
-          <Field name="amount_usd" label={common.amountInUsd} hint={common.amountHint} inputMode="text" required />
-          <Field name="reason" id="adjustment-reason" required />
+          <CorrectionFields reasonId="adjustment-reason" />
         </Form>
+        <p>
+          <a href={`/console/staff/corrections?account=${account.id}`}>{titles.corrections}</a>
+        </p>
       </Card>
       <ReasonCard
         title={priceLists.assign}

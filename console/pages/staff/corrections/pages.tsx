@@ -1,9 +1,7 @@
 /** Manual corrections of balances. Corrections above an amount require a second approval. */
 import { TRANSFER } from '../../../../services/resources/admin.ts';
-import { adjustmentSchema, topUpSchema } from '../../../../services/input/admin.ts';
-import { correct as correctOrAsk, decide } from '../../../../services/money/corrections.ts';
+import { decide } from '../../../../services/money/corrections.ts';
 import type { ApiServices } from '../../../../api/services.ts';
-import { createValidator } from '../../../../services/input/validation.ts';
 import {
   type Correction,
   type CorrectionOutcome,
@@ -12,7 +10,6 @@ import {
 } from '../../../../db/queries/corrections.ts';
 import { listPendingMerges } from '../../../../db/queries/account-merges.ts';
 import { listAdjustments } from '../../../../db/queries/transfers.ts';
-import { parseUsd, type PicoUsd } from '../../../../domain/money.ts';
 import { CORRECTIONS } from '../../../../domain/policy.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
@@ -22,8 +19,8 @@ import { Decisions } from '../../../html/decisions.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { accountsOf, MergeTable } from '../accounts/merge.tsx';
-import { createdIdOf } from '../../../idempotent-forms.ts';
 import { readListPage } from '../../../list-page.ts';
+import { CorrectionFields, correctByForm, correctedTo } from './form.tsx';
 import { hasPermission, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 
 const PATH = '/staff/corrections';
@@ -31,14 +28,16 @@ const PATH = '/staff/corrections';
 const MAX_PENDING = 100;
 const DECIDED_SHOWN = 25;
 
-const validateAdjustment = createValidator(adjustmentSchema);
-const validateTopUp = createValidator(topUpSchema);
-
 const page = staff.page(PATH, 'read', showCorrections);
 
 export const staffCorrectionPages = [
   page,
-  page.form('', 'moveMoney', correct, (_visit, booked) => (booked === null ? 'waits' : `booked:${booked}`)),
+  page.form(
+    '',
+    'moveMoney',
+    (visit, services) => correctByForm(visit, services, visit.form.text('account_id')),
+    (_visit, booked) => correctedTo(booked),
+  ),
   deciding('approve', 'approved'),
   deciding('reject', 'rejected'),
   deciding('withdraw', 'withdrawn'),
@@ -52,22 +51,6 @@ function deciding(name: string, outcome: CorrectionOutcome) {
       decide(database, { id: params['correction_id'] ?? '', outcome, by: user.email }),
     outcome,
   );
-}
-
-/** Books a correction, or creates a pending correction for a second person. @returns the booked amount; null if it is pending */
-async function correct(visit: UserVisit, services: ApiServices): Promise<PicoUsd | null> {
-  const { form, user } = visit;
-  const given = { amount_usd: form.text('amount_usd') };
-  const { amount_usd: amountUsd, reason } = validateAdjustment({ ...given, reason: form.text('reason') });
-  const reference = form.optional('reference');
-  if (reference !== null) validateTopUp({ ...given, reference });
-  const asked = {
-    id: createdIdOf('correction', visit),
-    accountId: form.text('account_id'),
-    amount: parseUsd(amountUsd),
-  };
-  const correction = { ...asked, reference, reason, author: user.email };
-  return (await correctOrAsk(services, correction, createdIdOf('transfer', visit))) ? asked.amount : null;
 }
 
 async function showCorrections(
@@ -97,14 +80,8 @@ async function showCorrections(
       hasPermission(visit, 'moveMoney') ? (
         <Card title={messages.ask}>
           <Form action={`/console${PATH}`} class="grid" submit={messages.submit}>
-            <Field name="account_id" label={common.accountId} required />
-            <Field name="amount_usd" label={common.amountInUsd} hint={common.amountHint} inputMode="text" required />
-            <Field name="reason" required />
-            <Field
-              name="reference"
-              label={`${messages.reference} (${common.optional})`}
-              hint={messages.referenceHint}
-            />
+            <Field name="account_id" label={common.accountId} value={visit.query.get('account')} required />
+            <CorrectionFields />
           </Form>
         </Card>
       ) : null,
