@@ -25,7 +25,7 @@ export const ERROR_CODES_ZH = {
   processing_unavailable: '供应商不可用',
   processing_timeout: '超时',
   processing_failed: '供应商处理失败',
-  result_transfer_failed: '结果无法保存',
+  result_transfer_failed: '结果未能传回',
   internal_error: '网关内部失败',
   insufficient_credits: '余额不足',
   rate_limit_exceeded: '请求过于频繁',

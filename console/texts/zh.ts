@@ -233,7 +233,7 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
     audio_seconds: '音频秒数',
     author: '操作人',
     available_usd: '可用',
-    balance_usd: '变动后余额',
+    balance_usd: '变动后余额（含冻结）',
     before: '之前',
     batch_factor: '批处理系数',
     batch_id: '批处理',
@@ -469,6 +469,7 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
     },
     cause: {
       ...FAULTS_ZH,
+      failed: '出错或连接中断',
       operator: '已被运营人员暂停',
     },
     state: {
@@ -1358,6 +1359,8 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
     noTemporal: 'Temporal 没有响应。',
     noWorkflow: 'Temporal 还没有此任务的工作流。',
     renders: '生成与成本',
+    submission: '提交',
+    refunded: '已退款',
     noRenders: '此任务尚未提交给任何上游。',
     open: '尚不清楚',
     notKnown: '未知',

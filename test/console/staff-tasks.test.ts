@@ -107,11 +107,11 @@ describe('tasks of all accounts in the console of the staff', () => {
     const failed = await app.createAccount({ fundedUsd: 10 });
     const task = await createTask(failed);
     await finishAsFailed(app.database, task, 'result_transfer_failed');
-    expect((await reader.get(pathOf(task))).text).to.include('Result not stored');
+    expect((await reader.get(pathOf(task))).text).to.include('Result not transferred');
     for (const list of [`tasks?account=${failed.accountId}`, `refunds?account=${failed.accountId}`]) {
       const { text } = await reader.get(`/console/staff/${list}`);
       const [, table = ''] = /<tbody>(.*)<\/tbody>/s.exec(text) ?? [];
-      expect(table, list).to.include('Result not stored').and.not.include('result_transfer_failed');
+      expect(table, list).to.include('Result not transferred').and.not.include('result_transfer_failed');
     }
   });
 

@@ -84,7 +84,7 @@ async function showEndUsers(visit: UserVisit, services: ApiServices): Promise<Pa
       columns={[
         [fields.end_user, Name, null, 'end_user'],
         'charged_usd',
-        'requests',
+        [values.outcome.succeeded, 'requests'],
         'failed',
         'input_tokens',
         'output_tokens',

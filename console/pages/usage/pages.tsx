@@ -139,7 +139,7 @@ function Usage({ rows, before, days, keys }: UsageProps) {
           <Headline amount={total.charged} />
           <Compared before={before} now={total} of={({ charged }) => charged} inWords={roundedUsd} />
         </Card>
-        <Card title={texts.fields.requests}>
+        <Card title={texts.values.outcome.succeeded}>
           <p class="big number">{total.requests.toLocaleString(texts.language)}</p>
           <p class="soft">{messages.failed(total.failed)}</p>
           <Compared
@@ -215,7 +215,7 @@ interface SumTableProps {
 
 /** @param by the parameter that a click on the head of a row sets */
 function SumTable({ by, title, head, sums, total, nameOf }: SumTableProps) {
-  const { usage: messages, common } = useTexts();
+  const { usage: messages, common, values } = useTexts();
   const queryWith = useQuery();
   const rest = sums.slice(MAX_ROWS);
   const shown: readonly TableRow[] = sums.slice(0, MAX_ROWS).map((sum) => ({
@@ -231,7 +231,7 @@ function SumTable({ by, title, head, sums, total, nameOf }: SumTableProps) {
       columns={[
         [head, (row) => row.head],
         'charged_usd',
-        'requests',
+        [values.outcome.succeeded, 'requests'],
         'failed',
         'input_tokens',
         'output_tokens',

@@ -1,7 +1,7 @@
 /** A table of tasks, without prompts. */
 import { LISTED_TASK } from '../../../../services/resources/admin.ts';
 import type { Task } from '../../../../domain/task.ts';
-import { Money } from '../../../html/components.tsx';
+import { Money, WithNote } from '../../../html/components.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { ResourceTable } from '../../../html/resource-table.tsx';
 import { durationOf } from '../../tasks/gallery.tsx';
@@ -16,7 +16,7 @@ interface TaskTableProps {
 /** @param hasAccounts whether the table shows the account of each task */
 export function TaskTable({ tasks, none, hasAccounts = true, hasColumnMenu = false }: TaskTableProps) {
   const texts = useTexts();
-  const { common, titles, fields } = texts;
+  const { common, titles, fields, staffTasks } = texts;
   return (
     <ResourceTable
       of={LISTED_TASK}
@@ -29,7 +29,16 @@ export function TaskTable({ tasks, none, hasAccounts = true, hasColumnMenu = fal
         [fields.task_id, 'id'],
         'model',
         'status',
-        [common.price, ({ price }) => <Money amount={price} />, 'number', 'price_usd'],
+        [
+          common.price,
+          ({ price, status }) => (
+            <WithNote note={status === 'failed' ? staffTasks.refunded : null}>
+              <Money amount={price} />
+            </WithNote>
+          ),
+          'number',
+          'price_usd',
+        ],
         'created_at',
         [common.took, (task) => durationOf(task, texts), 'number', 'completed_at'],
       ]}

@@ -166,7 +166,7 @@ async function showTask(visit: UserVisit, services: ApiServices): Promise<PageRe
           </Card>
         )}
       </div>,
-      <Renders submissions={submissions} />,
+      <Renders task={task} submissions={submissions} />,
       <Deliveries deliveries={deliveries} none={messages.noDeliveries} temporal={temporal} />,
       hasPermission(visit, 'operate') ? <Actions explanation={explanation} /> : null,
     ),
@@ -191,8 +191,8 @@ function TaskTimeline({ explanation }: { explanation: TaskExplanation }) {
   );
 }
 
-function Renders({ submissions }: { submissions: readonly StoredSubmission[] }) {
-  const { staffTasks: messages, fields, timeline } = useTexts();
+function Renders({ task, submissions }: { task: Task; submissions: readonly StoredSubmission[] }) {
+  const { staffTasks: messages, fields, timeline, values } = useTexts();
   return (
     <TableCard
       of={SUBMISSION}
@@ -205,13 +205,16 @@ function Renders({ submissions }: { submissions: readonly StoredSubmission[] }) 
         'upstream',
         'submitted_at',
         [
-          fields.outcome,
+          messages.submission,
           (submission) => (
             <WithNote
               note={(submission.code ?? submission.detail) === null ? null : outcomeWords(submission, timeline)}
             >
               {submission.outcome === null ? (
                 <Badge tone="busy">{messages.open}</Badge>
+              ) : submission.outcome === 'accepted' && task.status === 'failed' ? (
+                // The upstream accepted the job, but the task has no result.
+                <Badge tone="calm">{values.outcome.accepted}</Badge>
               ) : (
                 <Chosen name="outcome" value={submission.outcome} />
               )}
