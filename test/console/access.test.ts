@@ -90,9 +90,10 @@ const ACCESS = `
     get      /staff/text-requests|upstreams|webhooks|registrations|registration-blocks
     get      /staff/registrations/{registration_id}
     get      /staff/accounts/{account_id}
-    get      /staff/accounts/{account_id}/ledger|end-users|budgets|documents|merge
+    get      /staff/accounts/{account_id}/ledger|usage|end-users|budgets|documents|merge
     get      /staff/accounts/{account_id}/ledger/export
     get      /staff/accounts/{account_id}/end-users/export
+    get      /staff/accounts/{account_id}/usage/export
     get      /staff/accounts/{account_id}/documents/{document_id}
     get      /staff/people/{user_id}
     get      /staff/months/{month}

@@ -42,9 +42,25 @@ describe('accounts in the console of the staff', () => {
   it('name the customer on the pages below the account, such as keys, end users and documents', async () => {
     const account = `/console/staff/accounts/${customer.accountId}`;
     const name = `<a href="${account}"><span title="${customer.accountId}">`;
-    for (const page of ['keys', `keys/${customer.keyId}`, 'end-users', 'documents', 'ledger']) {
+    for (const page of ['keys', `keys/${customer.keyId}`, 'usage', 'end-users', 'documents', 'ledger']) {
       expect((await operator.get(`${account}/${page}`)).text, page).to.include(name);
     }
+  });
+
+  it('lead to the usage, the text requests, the batches and the webhooks of the customer', async () => {
+    const task = await createTaskRow(app.database, keyOf(customer));
+    await finishAsSucceeded(app.database, task);
+    const { text } = await operator.get(path);
+    const links = Array.from(text.matchAll(/href="([^"]*(?:account=acc_|\/usage)[^"]*)"/g), ([, link = '']) =>
+      link.replaceAll('&amp;', '&'),
+    );
+    expect(links.length).to.be.at.least(5);
+    for (const link of links) expect((await operator.get(link)).status, link).to.equal(200);
+    expect((await operator.get(`${path}/usage`)).text)
+      .to.include('By model')
+      .and.include(task.model);
+    expect((await operator.get(`${path}/usage/export?format=csv`)).text).to.include(task.model);
+    expect((await operator.get(`/console/staff/accounts/${newId('account')}/usage`)).status).to.equal(404);
   });
 
   it('have a tab for each subject that the reader may see, and the actions that nobody can undo on one alone', async () => {

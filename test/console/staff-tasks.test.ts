@@ -115,6 +115,18 @@ describe('tasks of all accounts in the console of the staff', () => {
     }
   });
 
+  it('show the settings, the error code and the request, but no text among the parameters', async () => {
+    const { request } = newTask(keyOf(customer));
+    const parameters = { negative_prompt: 'no grandmother', seed: 4711 };
+    const task = await createTaskRow(app.database, keyOf(customer), {
+      request: { ...request, durationSeconds: 5, resolution: '720p', aspectRatio: '16:9', parameters },
+    });
+    await finishAsFailed(app.database, task, 'processing_failed');
+    const { text } = await reader.get(pathOf(task));
+    expect(text).to.include('5 s, 720p, 16:9, seed: 4711').and.include('<code>processing_failed</code>');
+    expect(text).to.include(task.requestId).and.not.include('grandmother');
+  });
+
   it('show their timeline, their submissions and a link to Temporal, but not the prompt', async () => {
     const task = await createTask();
     await submitTask(app.database, task, 'job-77');

@@ -83,6 +83,22 @@ export function durationOf({ createdAt, completedAt }: Task, { tasks: messages }
   return completedAt && messages.seconds(Math.round((completedAt.getTime() - createdAt.getTime()) / 1000));
 }
 
+/** The parameters of a task, except the prompt and the inputs. */
+export function settingsOf(
+  { durationSeconds, aspectRatio, resolution, width, height, parameters = {} }: Task['request'],
+  { tasks: messages }: Texts,
+): readonly string[] {
+  return [
+    durationSeconds === undefined ? '' : messages.seconds(durationSeconds),
+    resolution ?? '',
+    aspectRatio ?? '',
+    width === undefined || height === undefined ? '' : `${width} × ${height}`,
+    ...Object.entries(parameters).map(
+      ([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
+    ),
+  ].filter((setting) => setting !== '');
+}
+
 export function DownloadLinks({ task: { output } }: { task: Task }) {
   const { tasks: messages } = useTexts();
   return (

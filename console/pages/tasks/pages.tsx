@@ -18,10 +18,10 @@ import { readListPage } from '../../list-page.ts';
 import { member, type MemberVisit, openPage, showPage, showPart } from '../../page.ts';
 import { modelIn, readIfFiltered } from '../../part-filter.ts';
 import { periodOf } from '../../period.ts';
-import { type Texts, wordFor } from '../../texts/texts.ts';
+import { wordFor } from '../../texts/texts.ts';
 import { findOwnTask } from '../own-account.ts';
 import { SentEvents } from '../webhooks/deliveries.tsx';
-import { DownloadLinks, durationOf, Gallery, Result, RunningTasks, TaskTile } from './gallery.tsx';
+import { DownloadLinks, durationOf, Gallery, Result, RunningTasks, settingsOf, TaskTile } from './gallery.tsx';
 
 const PAGE_SIZE = 24;
 
@@ -207,20 +207,4 @@ function LateOffer({ task, late, mayClaim }: { task: Task; late: LateResult; may
       {mayClaim ? <Form action={`${path}/${task.id}/claim`} submit={messages.claim(usd(task.price))} /> : null}
     </Card>
   );
-}
-
-/** The parameters of a task, except the prompt and the inputs. */
-function settingsOf(
-  { durationSeconds, aspectRatio, resolution, width, height, parameters = {} }: Task['request'],
-  { tasks: messages }: Texts,
-): readonly string[] {
-  return [
-    durationSeconds === undefined ? '' : messages.seconds(durationSeconds),
-    resolution ?? '',
-    aspectRatio ?? '',
-    width === undefined || height === undefined ? '' : `${width} × ${height}`,
-    ...Object.entries(parameters).map(
-      ([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
-    ),
-  ].filter((setting) => setting !== '');
 }

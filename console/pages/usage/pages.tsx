@@ -11,7 +11,8 @@ import { DayChart, seriesOf } from '../../html/chart.tsx';
 import { Card, Empty, Headline, roundedUsd } from '../../html/components.tsx';
 import { DayFilters, Downloads, Filters } from '../../html/filters.tsx';
 import { TableCard } from '../../html/resource-table.tsx';
-import { member, type MemberVisit, showPage } from '../../page.ts';
+import { existingAccount } from '../../../services/people/existing-account.ts';
+import { forMembersAndStaff, showPage, type UserVisit } from '../../page.ts';
 import { countDays, daysOf, type NamedPeriod, periodBefore, readPeriod } from './period.ts';
 import { requestPages } from './requests.tsx';
 import { sortByCost, type NamedSum, sumBy, sumOf } from './sums.ts';
@@ -30,12 +31,12 @@ const NARROWINGS: readonly Narrowing[] = ['day', 'model', 'key'];
 /** A table shows only the rows with the highest charges. The export has all rows. */
 const MAX_ROWS = 100;
 
-export const usagePages = [
-  member.page('/accounts/{account_id}/usage', 'see', async (visit, services) => {
+const usageOfAccount = forMembersAndStaff((place) => [
+  place.page('/usage', ['see', 'read'], async (visit, services) => {
     const { usage: messages, titles } = visit.texts;
     const { period, rows } = await askedUsage(visit, services);
     const before = await usageBefore(visit, services, period);
-    const keys = await findKeyNames(services.database, visit.account.accountId);
+    const keys = await findKeyNames(services.database, accountIn(visit));
     return showPage(
       titles.usage,
       <Filters downloads={<Downloads />}>
@@ -51,33 +52,35 @@ export const usagePages = [
       ),
     );
   }),
-  member.page('/accounts/{account_id}/usage/export', 'see', async (visit, services) => {
+  place.page('/usage/export', ['see', 'read'], async (visit, services) => {
     const { period, rows } = await askedUsage(visit, services);
-    const keys = await findKeyNames(services.database, visit.account.accountId);
+    const keys = await findKeyNames(services.database, accountIn(visit));
     const nameOf = ({ apiKeyId }: DailyUsage) => keys.get(apiKeyId)?.name ?? '';
     const named = nested<DailyUsage>({ ...DAILY_USAGE.fields, api_key_name: field.text(nameOf) });
     return exportFile(`usage-${period.name}`, visit.query, rows, named);
   }),
-  ...requestPages,
-];
+]);
+
+export const usagePages = [...usageOfAccount, ...requestPages];
+
+function accountIn({ params }: UserVisit): string {
+  return params['account_id'] ?? '';
+}
 
 async function askedUsage(
-  { account: { accountId }, query }: MemberVisit,
+  visit: UserVisit,
   { reports, clock }: ApiServices,
 ): Promise<{ readonly period: NamedPeriod; readonly rows: readonly DailyUsage[] }> {
-  const period = readPeriod(query, clock.nowMs());
-  return { period, rows: narrowed(query, await sumDailyUsage(reports, { accountId, ...period })) };
+  const { id: accountId } = await existingAccount(reports, accountIn(visit));
+  const period = readPeriod(visit.query, clock.nowMs());
+  return { period, rows: narrowed(visit.query, await sumDailyUsage(reports, { accountId, ...period })) };
 }
 
 /** Adds up the equally long period directly before. @returns null if the page is narrowed to a day */
-async function usageBefore(
-  { account: { accountId }, query }: MemberVisit,
-  { reports }: ApiServices,
-  period: NamedPeriod,
-): Promise<Before | null> {
-  if (query.get('day')) return null;
-  const rows = await sumDailyUsage(reports, { accountId, ...periodBefore(period) });
-  return { days: countDays(period), sum: sumOf(narrowed(query, rows)) };
+async function usageBefore(visit: UserVisit, { reports }: ApiServices, period: NamedPeriod): Promise<Before | null> {
+  if (visit.query.get('day')) return null;
+  const rows = await sumDailyUsage(reports, { accountId: accountIn(visit), ...periodBefore(period) });
+  return { days: countDays(period), sum: sumOf(narrowed(visit.query, rows)) };
 }
 
 interface Before {

@@ -80,6 +80,7 @@ export async function showOverview({ account, visit, services: { database, repor
         <p class="pages">
           <a href={`${path}/ledger`}>{billing.wholeLedger}</a>
           <a href={`${path}/documents`}>{billing.documents}</a>
+          <a href={`${path}/usage`}>{titles.usage}</a>
           <a href={`${path}/end-users`}>{titles.endUsers}</a>
           <a href={`${path}/budgets`}>{titles.budgets}</a>
           <a href={`${path}/merge`}>{titles.merge}</a>
@@ -92,6 +93,11 @@ export async function showOverview({ account, visit, services: { database, repor
             <a href={`/console/staff/tasks?account=${accountId}`}>{messages.allTasks}</a>
           </p>
         )}
+        <p class="pages">
+          <a href={`/console/staff/text-requests?account=${accountId}`}>{titles.textRequests}</a>
+          <a href={`/console/staff/batches?account=${accountId}`}>{titles.batches}</a>
+          <a href={`/console/staff/webhooks?show=all&account=${accountId}`}>{titles.webhooks}</a>
+        </p>
       </Card>
     </>
   );

@@ -10,6 +10,7 @@ import { recordPromptsRead } from '../../../../db/queries/operator-actions.ts';
 import type { StoredSubmission } from '../../../../db/queries/submissions.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
 import { TASK_ERROR_CODES } from '../../../../domain/errors.ts';
+import type { JsonObject } from '../../../../domain/json.ts';
 import { MEDIA_FAULTS } from '../../../../domain/media-route.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES, reasonOf } from '../../../../domain/task.ts';
 import { withAccountNames } from '../../../account-names.ts';
@@ -34,7 +35,7 @@ import { formsOver, hasPermission, type PageResult, showPage, showPart, staff, t
 import { findFilteredAccount, modelIn, readIfFiltered } from '../../../part-filter.ts';
 import { periodOf } from '../../../period.ts';
 import { wordFor } from '../../../texts/texts.ts';
-import { Result } from '../../tasks/gallery.tsx';
+import { durationOf, Result, settingsOf } from '../../tasks/gallery.tsx';
 import { Deliveries } from '../deliveries.tsx';
 import { authorshipOf } from '../reason.ts';
 import { TaskTable } from './list.tsx';
@@ -126,6 +127,7 @@ async function showTask(visit: UserVisit, services: ApiServices): Promise<PageRe
   const explanation = await explainTask(services, task, visit.texts.timeline);
   const { staffTasks: messages, tasks: taskMessages, fields, common } = visit.texts;
   const { submissions, deliveries, workflow } = explanation;
+  const settings = settingsOf({ ...task.request, parameters: knownParameters(task) }, visit.texts);
   const { temporal } = services.operations;
   return withAccountNames(
     services.database,
@@ -142,10 +144,14 @@ async function showTask(visit: UserVisit, services: ApiServices): Promise<PageRe
               [fields.key, <AnyId id={task.apiKeyId} />],
               [fields.model, task.model],
               [fields.upstream, task.provider],
+              settings.length === 0 ? null : [taskMessages.settings, settings.join(', ')],
               [common.price, <Money amount={task.price} />],
               task.endUser === null ? null : [fields.end_user, task.endUser],
               task.priceList === null ? null : [fields.price_list, task.priceList],
+              task.failure === null ? null : [fields.error_code, <code>{task.failure.code}</code>],
+              [fields.request_id, <AnyId id={task.requestId} />],
               [fields.created_at, <Time at={task.createdAt} />],
+              isFinal(task.status) ? [common.took, durationOf(task, visit.texts)] : null,
               [messages.deadline, <Time at={task.deadlineAt} />],
               [
                 messages.workflow,
@@ -170,6 +176,13 @@ async function showTask(visit: UserVisit, services: ApiServices): Promise<PageRe
       <Deliveries deliveries={deliveries} none={messages.noDeliveries} temporal={temporal} />,
       hasPermission(visit, 'operate') ? <Actions explanation={explanation} /> : null,
     ),
+  );
+}
+
+/** The parameters of the model, except texts and lists: these can have words of the customer, like the prompt. */
+function knownParameters({ request: { parameters = {} } }: Task): JsonObject {
+  return Object.fromEntries(
+    Object.entries(parameters).filter(([, value]) => typeof value === 'number' || typeof value === 'boolean'),
   );
 }
 
