@@ -2082,6 +2082,7 @@ export const english = (product: string) => ({
     ofTask: 'Webhook deliveries',
     delivery: 'Delivery',
     sentBody: 'Body sent',
+    bodyIndented: 'Indented to be read. The signature covers the body as it was sent, on one line.',
     answersHint: (kilobytes: number, days: number) =>
       `${product} keeps the first ${kilobytes} KB of each answer, until ${days} days after the last attempt.`,
     noAnswerBody: 'The answer had no body.',

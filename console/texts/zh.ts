@@ -1995,6 +1995,7 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
     ofTask: 'Webhook 投递',
     delivery: '投递',
     sentBody: '发送的内容',
+    bodyIndented: '为便于阅读已缩进。签名针对发送时的单行内容。',
     answersHint: (kilobytes, days) => `保留每次返回内容的前 ${kilobytes} KB，直到最后一次尝试后 ${days} 天。`,
     noAnswerBody: '返回没有内容。',
     contentErased: '发送的内容和返回的内容已随账户内容一并清除。',

@@ -80,7 +80,7 @@ describe('pages of webhooks', () => {
 
   it('show what a delivery sent and received, to members and operators, until its content is erased', async () => {
     const { id: endpointId, accountId } = await createEndpoint(app.database, { id: customer.accountId });
-    const event = { id: newId('event'), payload: '{"text":"<b>sent</b>"}', createdAt: new Date() };
+    const event = { id: newId('event'), payload: '{"id":1,"text":"<b>sent</b>"}', createdAt: new Date() };
     const { id } = await insertTestDelivery(app.database, { id: endpointId, accountId }, event);
     const pages = [
       () => owner.get(`${path}/${endpointId}/deliveries/${id}`),
@@ -98,14 +98,24 @@ describe('pages of webhooks', () => {
       [true, true],
       [true, true],
     ]);
+    const [startedAt, nextAttemptAt] = [new Date('2026-11-23T09:00:00Z'), new Date('2026-11-23T10:00:00Z')];
     await recordAttempt(
       app.database,
       id,
-      { number: 1, startedAt: new Date(), latencyMs: 7, status: 500, error: 'HTTP 500', answer: '<i>no</i>' },
-      { delivered: false, timedOut: false, nextAttemptAt: null, disabledReason: null },
+      { number: 1, startedAt, latencyMs: 7, status: 500, error: 'HTTP 500', answer: '<i>no</i>' },
+      { delivered: false, timedOut: false, nextAttemptAt, disabledReason: null },
     );
-    const shown = ['&lt;b&gt;sent&lt;/b&gt;', '&lt;i&gt;no&lt;/i&gt;', 'Attempt 1, 7 ms: HTTP 500'];
-    expect(await contains(...shown)).to.deep.equal(pages.map(() => [true, true, true]));
+    const shown = [
+      '&lt;b&gt;sent&lt;/b&gt;',
+      '{\n  &quot;id&quot;: 1,',
+      '&lt;i&gt;no&lt;/i&gt;',
+      'Attempt 1, 7 ms: HTTP 500',
+      'dateTime="2026-11-23T09:00:00.000Z"',
+      'dateTime="2026-11-23T10:00:00.000Z"',
+      'https://receiver.test/',
+    ];
+    expect(await contains(...shown)).to.deep.equal(pages.map(() => shown.map(() => true)));
+    expect(await contains(`/deliveries/${id}/redeliver"`)).to.deep.equal([[true], [false]]);
     await app.database.transaction((transaction) => eraseContent(transaction, accountId));
     expect(await contains('sent&lt;', 'no&lt;', 'were erased')).to.deep.equal(pages.map(() => [false, false, true]));
   });

@@ -1,26 +1,30 @@
 /** The page of a delivery, for members and operators: the body that Genway sent, and each answer of the receiver. */
 import { DELIVERY } from '../../../services/resources/webhooks.ts';
 import type { Database } from '../../../db/database.ts';
-import {
-  type DeliveryContent,
-  type DeliveryFilter,
-  findDelivery,
-  findDeliveryContent,
-} from '../../../db/queries/deliveries.ts';
+import { type DeliveryContent, findDelivery, findDeliveryContent } from '../../../db/queries/deliveries.ts';
+import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { WEBHOOKS } from '../../../domain/policy.ts';
-import { ButtonLink, Card, Empty } from '../../html/components.tsx';
+import { ButtonLink, Card, Empty, FormButton, Time } from '../../html/components.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { ResourceFacts } from '../../html/resource-table.tsx';
 import { type PageResult, requireFound, showPage, type UserVisit } from '../../page.ts';
 import { Attempt } from './deliveries.tsx';
 
-/** @param filter finds the delivery @param endpointPath the page of its endpoint @throws ServiceError `not_found` */
+interface DeliveryPage {
+  readonly endpoint: WebhookEndpoint;
+  /** The path of the endpoint's page. */
+  readonly path: string;
+  readonly mayRedeliver: boolean;
+}
+
+/** Shows the delivery in the path of the visit. @throws ServiceError `not_found`, also for another endpoint's delivery */
 export async function showDelivery(
-  { texts }: UserVisit,
+  { params, texts }: UserVisit,
   database: Database,
-  { endpointPath, ...filter }: DeliveryFilter & { readonly deliveryId: string; readonly endpointPath: string },
+  { endpoint: { id: endpointId, accountId, url }, path, mayRedeliver }: DeliveryPage,
 ): Promise<PageResult> {
-  const delivery = requireFound(await findDelivery(database, filter));
+  const deliveryId = params['delivery_id'] ?? '';
+  const delivery = requireFound(await findDelivery(database, { accountId, endpointId, deliveryId }));
   const content = await findDeliveryContent(database, delivery);
   const { webhooks: messages, common, fields } = texts;
   return showPage(
@@ -29,11 +33,22 @@ export async function showDelivery(
       <ResourceFacts
         of={DELIVERY}
         row={delivery}
-        columns={['event', 'task_id', 'status', [fields.id, 'id'], 'created_at']}
+        columns={[
+          'event',
+          'task_id',
+          [fields.url, () => <code>{url}</code>],
+          'status',
+          [fields.id, 'id'],
+          'created_at',
+          [messages.next, ({ nextAttemptAt }) => (nextAttemptAt === null ? '–' : <Time at={nextAttemptAt} />)],
+        ]}
       />
-      <p class="after">
-        <ButtonLink href={endpointPath} label={fields.webhook_id} look="quiet" />
-      </p>
+      <div class="row after">
+        {mayRedeliver ? (
+          <FormButton action={`${path}/deliveries/${delivery.id}/redeliver`} label={messages.redeliver} />
+        ) : null}
+        <ButtonLink href={path} label={fields.webhook_id} look="quiet" />
+      </div>
     </Card>,
     content === null ? (
       <Card>
@@ -50,7 +65,8 @@ function Content({ content: { payload, attempts } }: { content: DeliveryContent 
   return (
     <>
       <Card title={messages.sentBody}>
-        <pre>{payload}</pre>
+        <p class="soft">{messages.bodyIndented}</p>
+        <pre>{JSON.stringify(JSON.parse(payload), null, 2)}</pre>
       </Card>
       <Card title={messages.attempts}>
         <p class="soft">{messages.answersHint(WEBHOOKS.answerBytes / 1024, WEBHOOKS.keptDays)}</p>
@@ -58,7 +74,7 @@ function Content({ content: { payload, attempts } }: { content: DeliveryContent 
         {attempts.toReversed().map((attempt) => (
           <>
             <p>
-              <Attempt attempt={attempt} />
+              <Time at={attempt.startedAt} /> <Attempt attempt={attempt} />
             </p>
             {attempt.answer === null ? <p class="soft">{messages.noAnswerBody}</p> : <pre>{attempt.answer}</pre>}
           </>

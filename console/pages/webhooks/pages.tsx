@@ -67,10 +67,9 @@ export const webhookPages = [
     'disabled',
   ),
   member.page(`${PATH}/{webhook_id}/deliveries/{delivery_id}`, 'develop', async (visit, services) => {
-    const { id: endpointId, accountId } = await ownEndpoint(visit, services);
-    const deliveryId = visit.params['delivery_id'] ?? '';
-    const endpointPath = pathOf(visit, endpointId);
-    return showDelivery(visit, services.database, { accountId, endpointId, deliveryId, endpointPath });
+    const endpoint = await ownEndpoint(visit, services);
+    const path = pathOf(visit, endpoint.id);
+    return showDelivery(visit, services.database, { endpoint, path, mayRedeliver: true });
   }),
   change('/test', (_visit, { database }, endpoint) => sendTestEvent(database, endpoint), 'testSent'),
   change(

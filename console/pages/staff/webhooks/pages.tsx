@@ -37,10 +37,9 @@ export const staffWebhookPages = [
   staff.page('/staff/webhooks', 'read', list),
   page,
   staff.page('/staff/webhooks/{webhook_id}/deliveries/{delivery_id}', 'read', async (visit, services) => {
-    const { id: endpointId } = await existingEndpoint(visit, services);
-    const deliveryId = visit.params['delivery_id'] ?? '';
-    const endpointPath = `/console/staff/webhooks/${endpointId}`;
-    return showDelivery(visit, services.database, { endpointId, deliveryId, endpointPath });
+    const endpoint = await existingEndpoint(visit, services);
+    const path = `/console/staff/webhooks/${endpoint.id}`;
+    return showDelivery(visit, services.database, { endpoint, path, mayRedeliver: hasPermission(visit, 'operate') });
   }),
   redeliver('/redeliver', redeliverAll, 'redelivering'),
   redeliver(
