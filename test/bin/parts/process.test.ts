@@ -9,6 +9,7 @@ const PROGRAM = `
   import { temporalLogger } from '${join(PARTS, 'temporal-runtime.ts')}';
   const log = createLog('test', { logLevel: 'info' });
   temporalLogger(log).warn('Activity failed', { activityType: 'dispatch', error: new Error('the upstream took too long') });
+  temporalLogger(log).warn('No workflows registered, not polling for workflow tasks');
   const error = Object.assign(new Error('refused'), { detail: 'Failing row contains (a secret wish).' });
   const secrets = { authorization: 'a secret header', api_key: 'a secret key', secret: 'a secret secret' };
   log.error({ err: error, request: secrets, headers: secrets }, 'request failed');
@@ -23,6 +24,10 @@ describe('the log of a process', () => {
 
   it('shows the cause in Temporal’s messages', () => {
     expect(JSON.parse(lines[0] ?? '')).to.have.nested.property('error.message', 'the upstream took too long');
+  });
+
+  it('leaves out the SDK’s warning about workers that run activities alone', () => {
+    expect(lines.join('\n')).to.not.include('No workflows registered');
   });
 
   it('contains no credentials, and no rows that PostgreSQL quotes in its errors', () => {
