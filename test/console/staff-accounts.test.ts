@@ -36,6 +36,7 @@ describe('accounts in the console of the staff', () => {
     it(`are found by a part of their details: ${wanted}`, async () => {
       const { text } = await operator.get(`/console/staff/accounts?search=${wanted}`);
       expect(text).to.include('Kites Ltd').and.include(customer.accountId);
+      expect(text).to.match(/name="search"[^>]*value="[^"]+"/);
     });
   }
 

@@ -276,6 +276,11 @@ describe('the pages of operators', () => {
     expect(text).to.include('Tasks past their deadline');
     expect(text).to.match(/Unknown state of jobs[^]*relay, vidone-3\.0: the state “archived” repeats/);
     const upstreams = (await operator.get('/console/staff/upstreams')).text;
+    // Failing routes come first.
+    const rows = upstreams.slice(upstreams.indexOf('<tbody>')).split('<tr').slice(1);
+    const failing = rows.map((row) => row.includes('calls failed in'));
+    expect(failing.filter(Boolean)).to.have.length.above(0);
+    expect(failing.lastIndexOf(true)).to.be.below(failing.indexOf(false));
     expect(upstreams)
       .to.include('HTTP 500')
       .and.include('The model is overloaded')

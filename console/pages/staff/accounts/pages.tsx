@@ -11,7 +11,7 @@ import { type AccountFilter, listAccounts } from '../../../../db/queries/account
 import { streamBalanceEntries } from '../../../../db/queries/balance-entries.ts';
 import { exportFile } from '../../../export.ts';
 import { Card, Choice, Pages, RoundedMoney } from '../../../html/components.tsx';
-import { Filters } from '../../../html/filters.tsx';
+import { FieldFilter, Filters } from '../../../html/filters.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
@@ -114,6 +114,7 @@ async function search(visit: UserVisit, services: ApiServices): Promise<PageResu
   return showPage(
     texts.titles.accounts,
     <Filters hasViews={false}>
+      <FieldFilter name="search" label={texts.common.partOfAccount} type="search" />
       <Choice
         name="state"
         label={texts.fields.status}

@@ -37,7 +37,13 @@ interface Health {
 
 async function readHealth({ database, operations: { upstreams } }: ApiServices): Promise<Health> {
   const [routes, overrides] = await Promise.all([upstreams.list(), listUpstreamOverrides(database)]);
-  return { routes, overrides };
+  return { routes: routes.toSorted((one, other) => urgencyOf(other) - urgencyOf(one)), overrides };
+}
+
+/** Routes that need an operator come first: those out of service or failing, then those with failures in the last hour. */
+function urgencyOf(route: Health['routes'][number]): number {
+  if (route.cause !== null || failingCallsOf(route) !== null) return 2;
+  return route.lastHour.failures > 0 ? 1 : 0;
 }
 
 async function showUpstreams(visit: UserVisit, services: ApiServices): Promise<PageResult> {
@@ -117,8 +123,10 @@ function UpstreamTable({ routes, overrides }: Health) {
               </WithNote>
             ),
           ],
-          'model',
-          [fields.key, ({ key }) => (key === null ? null : <code>{`…${key}`}</code>)],
+          [
+            fields.model,
+            ({ model, key }) => <WithNote note={key === null ? null : <code>{`…${key}`}</code>}>{model}</WithNote>,
+          ],
           [
             fields.status,
             (route) => (
@@ -136,9 +144,6 @@ function UpstreamTable({ routes, overrides }: Health) {
               </WithNote>
             ),
           ],
-          [messages.fiveMinutes, ({ lastFiveMinutes }) => <Calls sum={lastFiveMinutes} />, 'number'],
-          [messages.hour, ({ lastHour }) => <Calls sum={lastHour} />, 'number'],
-          [messages.day, ({ lastDay }) => <Calls sum={lastDay} />, 'number'],
           [
             messages.lastFailure,
             ({ lastFailure }) =>
@@ -155,6 +160,9 @@ function UpstreamTable({ routes, overrides }: Health) {
               ),
             'words',
           ],
+          [messages.fiveMinutes, ({ lastFiveMinutes }) => <Calls sum={lastFiveMinutes} />, 'number'],
+          [messages.hour, ({ lastHour }) => <Calls sum={lastHour} />, 'number'],
+          [messages.day, ({ lastDay }) => <Calls sum={lastDay} />, 'number'],
         ]}
       />
     </Polled>
