@@ -1845,6 +1845,8 @@ describe('the rules of the database', () => {
       ['an id of another form', { id: 'adc_1' }],
       ['an action of nobody', { author: '' }],
       ['a token that does not exist', { token_id: newId('adminToken') }, 'admin_actions_token_id_fkey'],
+      ['an account that does not exist', { account_id: newId('account') }, 'admin_actions_account_id_fkey'],
+      ['an empty reason', { reason: '' }, 'admin_actions_reason_check'],
     ]);
     keepsRows('admin_actions', action, { author: 'Bea' });
   });
