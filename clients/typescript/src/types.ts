@@ -157,6 +157,8 @@ export type CreateBatch = {
   completion_window: '24h';
   /** Your own keys and values */
   metadata?: {} | null;
+  /** Accepted without effect */
+  output_expires_after?: {} | null;
 };
 
 export type UploadedFile = {

@@ -101,11 +101,16 @@ CreateBatchMetadata = TypedDict("CreateBatchMetadata", {
 
 })
 
+CreateBatchOutputExpiresAfter = TypedDict("CreateBatchOutputExpiresAfter", {
+
+})
+
 CreateBatch = TypedDict("CreateBatch", {
     "input_file_id": str,
     "endpoint": Literal["/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/embeddings", "/v1/videos/tasks", "/v1/images/tasks"],
     "completion_window": Literal["24h"],
     "metadata": NotRequired[Union["CreateBatchMetadata", None]],
+    "output_expires_after": NotRequired[Union["CreateBatchOutputExpiresAfter", None]],
 })
 
 UploadedFile = TypedDict("UploadedFile", {
