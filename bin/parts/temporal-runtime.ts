@@ -1,4 +1,5 @@
 /** The native runtime below Temporal's workers: its log and its metrics. */
+import { ApplicationFailure } from '@temporalio/common';
 import { Runtime } from '@temporalio/worker';
 import { type Logger, stdSerializers } from 'pino';
 import { findFreePort } from '../stack/ports.ts';
@@ -32,10 +33,17 @@ export async function installTemporalRuntime(log: Logger): Promise<() => Promise
 /** Most workers run activities alone, and the SDK has no setting without this warning. */
 const EXPECTED_WARNING = 'No workflows registered, not polling for workflow tasks';
 
+/** A verdict of a step in one line: its stack is the same for each task. Other errors with their stacks. */
+function describeError(error: Error) {
+  if (!(error instanceof ApplicationFailure)) return stdSerializers.err(error);
+  const { type, message, cause } = error;
+  return { type, message, ...(cause !== undefined && { cause: cause.message }) };
+}
+
 /** Logs the SDK's messages below warnings one level lower, since they are about the SDK itself, and an expected warning. */
 export function temporalLogger(log: Logger) {
   // The SDK logs errors in the field `error`; without a serializer, pino would write {}.
-  const sdk = log.child({ part: 'temporal' }, { serializers: { error: stdSerializers.err } });
+  const sdk = log.child({ part: 'temporal' }, { serializers: { error: describeError } });
   return {
     log: (level: string, message: string, meta?: object) => {
       const write =
