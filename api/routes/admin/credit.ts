@@ -1,5 +1,5 @@
 /** Manual credits and adjustments. */
-import { isUnavailable } from '../../../db/connections.ts';
+import { isUnavailable, retryOnLostConnection } from '../../../db/connections.ts';
 import { ServiceError, UNREPEATABLE } from '../../../domain/errors.ts';
 import { newId } from '../../../domain/ids.ts';
 import { parseUsd } from '../../../domain/money.ts';
@@ -59,12 +59,13 @@ export const creditEndpoints = endpoints('Administration', {
       const { id: accountId } = await existingAccount(services.database, params.account_id);
       const author = authorOf(caller, given);
       const id = newId('transfer');
-      await adjustBalance(services, { id, accountId, amount: parseUsd(amount_usd), author, reason }).catch(
-        (error: unknown) => {
-          throw isUnavailable(error) ? unconfirmedAdjustment(id, error) : error;
-        },
-      );
-      return { data: { id, object: 'adjustment', account: await showAccount(services, accountId) } };
+      try {
+        await adjustBalance(services, { id, accountId, amount: parseUsd(amount_usd), author, reason });
+        const account = await retryOnLostConnection(() => showAccount(services, accountId));
+        return { data: { id, object: 'adjustment', account } };
+      } catch (error) {
+        throw isUnavailable(error) ? unconfirmedAdjustment(id, error) : error;
+      }
     },
   }),
 });

@@ -24,7 +24,7 @@ describe('an adjustment whose connection to the database is lost', () => {
   /** Starts an adjustment, and cuts its connection before its commit. */
   async function adjustCut(accountId: string): Promise<{ answer: ReturnType<typeof call<Answer>> }> {
     return app.database.transaction(async (transaction) => {
-      await transaction('accounts').where({ id: accountId }).forUpdate();
+      await transaction('accounts').where({ id: accountId }).forNoKeyUpdate();
       const answer = call<Answer>(`${app.baseUrl}/admin/v1/accounts/${accountId}/adjustments`, {
         key: app.adminToken,
         body: { amount_usd: 1, reason: 'courtesy', author: 'ada' },
