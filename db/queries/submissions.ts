@@ -156,14 +156,17 @@ export async function recordCost(
     });
 }
 
-/** Records why an accepted job led to no result, unless the content of its task was erased. */
+/**
+ * Records why an accepted job led to no result, unless the content of its task was erased. The first reason stays: a job
+ * that is cancelled after its deadline then fails.
+ */
 export async function recordNoResult(
   database: Database,
   taskId: string,
   { code, detail }: Pick<Submission, 'detail'> & { readonly code: TaskErrorCode },
 ): Promise<void> {
   await database<SubmissionRow>('submissions')
-    .where({ task_id: taskId, task_created_at: createdAtOf(taskId), outcome: 'accepted' })
+    .where({ task_id: taskId, task_created_at: createdAtOf(taskId), outcome: 'accepted', code: null })
     .whereNotExists(tasksById(database, [taskId]).whereNotNull('erased_at'))
     .update({ code, detail });
 }

@@ -8,6 +8,7 @@ import {
   openSubmission,
   recordCost,
   recordFiles,
+  recordNoResult,
   type Settlement,
   settleSubmission,
 } from '../../../db/queries/submissions.ts';
@@ -50,6 +51,15 @@ describe('submissions', () => {
       model: 'm',
       fingerprint: 'f',
     });
+
+  it('keep the first reason why there is no result', async () => {
+    const task = await newTask();
+    await submitTask(database, task, 'late_job');
+    await recordNoResult(database, task.id, { code: 'processing_timeout', detail: 'drawing, 42%' });
+    await recordNoResult(database, task.id, { code: 'processing_failed', detail: 'cancelled' });
+    const [submission] = await listSubmissions(database, task.id);
+    expect(submission).to.include({ code: 'processing_timeout', detail: 'drawing, 42%' });
+  });
 
   describe('opening a submission', () => {
     it('moves the task to its upstream', async () => {
