@@ -1,6 +1,7 @@
 /** Tools that take free text instead of JSON. Upstreams get functions with one argument, which is the text. */
-import { isObject, type JsonObject } from '../domain/json.ts';
+import type { JsonObject } from '../domain/json.ts';
 import type { Tool } from './canonical.ts';
+import { objectOfText } from './json/parse.ts';
 import { compact } from './read.ts';
 
 const INPUT = 'input';
@@ -30,13 +31,8 @@ export function argumentsOfText(text: string): string {
 
 /** The text for a tool that takes free text; arguments that are not of the expected form are the text themselves. */
 export function textOfArguments(text: string): string {
-  try {
-    const value: unknown = JSON.parse(text);
-    const input = isObject(value) ? value[INPUT] : undefined;
-    return typeof input === 'string' ? input : text;
-  } catch {
-    return text;
-  }
+  const input = objectOfText(text)?.[INPUT];
+  return typeof input === 'string' ? input : text;
 }
 
 /** Whether the client's tool with this name takes free text. */

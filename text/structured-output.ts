@@ -5,6 +5,7 @@
 import { badRequest, ServiceError } from '../domain/errors.ts';
 import { isObject } from '../domain/json.ts';
 import type { OutputFormat, StreamEvent, TextRequest, Tool, Turn } from './canonical.ts';
+import { objectOfText } from './json/parse.ts';
 import { violationOf } from './json-schema.ts';
 import { chain, chainIf, type Emit, type Stage } from './stage.ts';
 import type { UpstreamHalf, UpstreamOptions } from './wire-format.ts';
@@ -272,13 +273,8 @@ class TextOfProperty implements Stage<StreamEvent, StreamEvent> {
   end(): void {}
 
   #valueIn(text: string): string {
-    try {
-      const value: unknown = JSON.parse(text);
-      const inner = isObject(value) ? value[this.#name] : undefined;
-      return typeof inner === 'string' ? inner : text;
-    } catch {
-      return text;
-    }
+    const inner = objectOfText(text)?.[this.#name];
+    return typeof inner === 'string' ? inner : text;
   }
 }
 

@@ -12,9 +12,11 @@ import type {
   ToolResultPart,
   Turn,
 } from './canonical.ts';
-import { parseJsonText } from './json/parse.ts';
+import { objectOfText } from './json/parse.ts';
+import { jsonTextOf } from './json/write.ts';
 import { JsonSizer } from './json/size.ts';
 import { compact } from './read.ts';
+import { stringOf } from './upstream-errors.ts';
 
 /** The parts of all turns, and in place of tool results the parts of their content. */
 export function partsOf(turns: readonly Turn[]): (InputPart | AssistantPart)[] {
@@ -202,13 +204,13 @@ function textOfArguments(part: AssistantPart): string[] {
  * are not an object, and the output bound cuts others short; clients send both back, and the model sees its own text.
  */
 export function argumentsOf(call: ToolCallPart): JsonObject {
-  try {
-    const value: unknown = call.arguments.trim() === '' ? {} : parseJsonText(call.arguments);
-    if (isObject(value)) return value;
-  } catch {
-    // Kept as text, like JSON that is not an object.
-  }
-  return { unreadable_arguments: call.arguments };
+  if (call.arguments.trim() === '') return {};
+  return objectOfText(call.arguments) ?? { unreadable_arguments: call.arguments };
+}
+
+/** The arguments of a tool call as JSON text, from formats and upstreams that send an object. */
+export function argumentsTextOf(value: unknown): string {
+  return isObject(value) ? jsonTextOf(value) : stringOf(value);
 }
 
 /**

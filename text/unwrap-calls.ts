@@ -4,7 +4,7 @@
  */
 import { isObject } from '../domain/json.ts';
 import type { StreamEvent } from './canonical.ts';
-import { parseJsonText } from './json/parse.ts';
+import { objectOfText } from './json/parse.ts';
 import { jsonTextOf } from './json/write.ts';
 import { objectOf, stringOf } from './upstream-errors.ts';
 
@@ -38,7 +38,7 @@ export function* eventsOfCall(call: Call, id: string, choice = 0): Generator<Str
 }
 
 function wrappedCalls(text: string): Omit<Call, 'callId'>[] {
-  const uses = objectOf(parsed(text))['tool_uses'];
+  const uses = objectOfText(text)?.['tool_uses'];
   if (!Array.isArray(uses)) return [];
   const calls = uses.map((use: unknown) => {
     const { recipient_name: recipient, parameters } = objectOf(use);
@@ -46,12 +46,4 @@ function wrappedCalls(text: string): Omit<Call, 'callId'>[] {
     return name === undefined || !isObject(parameters) ? null : { name, arguments: jsonTextOf(parameters) };
   });
   return calls.every((call) => call !== null) ? calls : [];
-}
-
-function parsed(text: string): unknown {
-  try {
-    return parseJsonText(text);
-  } catch {
-    return null;
-  }
 }

@@ -4,7 +4,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
 import { type Frame, isLong, readEvents, readFrame, splitFrames } from '../../text/frames.ts';
-import { atOnce } from '../support/at-once.ts';
+import { runAtOnce } from '../../text/json/steps.ts';
 import { Meter } from '../../text/meter.ts';
 import { encodeEvent, parseServerSentEvents, type ServerSentEvent } from '../../text/sse.ts';
 import { runStage } from '../../text/stage.ts';
@@ -25,7 +25,7 @@ function framesOf(text: string, cuts: readonly number[] = []): Frame[] {
 
 /** A frame for the next stage, which reads a long frame first. */
 function read(frame: Frame): Frame {
-  return isLong(frame) ? atOnce(readFrame(frame)) : frame;
+  return isLong(frame) ? runAtOnce(readFrame(frame)) : frame;
 }
 
 const lineEnd = fc.constantFrom('\n', '\r\n', '\r');

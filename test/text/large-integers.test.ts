@@ -9,7 +9,7 @@ import { writeInSteps } from '../../text/json/write.ts';
 import { Meter } from '../../text/meter.ts';
 import { runStage } from '../../text/stage.ts';
 import { objectOf } from '../../text/upstream-errors.ts';
-import { atOnce } from '../support/at-once.ts';
+import { runAtOnce } from '../../text/json/steps.ts';
 import { MODEL, NEXT } from './next-request.ts';
 import { fromBytes, renderContext, streamedTo, textResult } from './support.ts';
 
@@ -24,7 +24,7 @@ const CALL = {
 const options = { model: 'upstream-model', apiKey: 'secret' };
 
 function bytesOf(value: unknown): Buffer {
-  return Buffer.concat(atOnce(writeInSteps(value)));
+  return Buffer.concat(runAtOnce(writeInSteps(value)));
 }
 
 function expectDigits(text: string): void {

@@ -5,9 +5,9 @@ import { urlOf } from '../data-url.ts';
 import { mapItems } from '../map-json.ts';
 import { compact } from '../read.ts';
 import { parseRequest as parseResponsesRequest } from '../responses/parse-request.ts';
+import { argumentsTextOf } from '../turns.ts';
 import { arrayOf, objectOf } from '../upstream-errors.ts';
 import { buildRequest } from './build-request.ts';
-import { argumentsTextOf } from './tool-calls.ts';
 
 /** The choices of other formats by this format's name. */
 const CHOICES: ReadonlyMap<unknown, string> = new Map([

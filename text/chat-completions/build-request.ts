@@ -80,15 +80,15 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
 
 /** Leaves out empty lists, which some upstreams refuse, as they do settings for tools without tools. */
 function withoutEmpty({ tools, tool_choice, parallel_tool_calls, stop, ...others }: JsonObject): JsonObject {
-  const toolFields = isEmpty(tools) ? {} : compact({ tools, tool_choice, parallel_tool_calls });
-  return mapItems({ ...others, ...toolFields, ...(!isEmpty(stop) && { stop }) }, 'messages', (message) => {
-    const { tool_calls: calls, ...rest } = message;
-    return calls !== undefined && isEmpty(calls) ? rest : message;
-  });
+  const toolFields = tools === undefined || isEmptyList(tools) ? {} : { tools, tool_choice, parallel_tool_calls };
+  const kept = compact({ ...others, ...toolFields, stop: isEmptyList(stop) ? undefined : stop });
+  return mapItems(kept, 'messages', (message) =>
+    isEmptyList(message['tool_calls']) ? compact({ ...message, tool_calls: undefined }) : message,
+  );
 }
 
-function isEmpty(list: unknown): boolean {
-  return list === undefined || (Array.isArray(list) && list.length === 0);
+function isEmptyList(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
 }
 
 /** Not copied from the client's body: the bound has one name, audio has a price of its own, and vendors charge for searches by the piece. */

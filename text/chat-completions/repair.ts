@@ -6,12 +6,13 @@ import { finishReasonOf } from '../finish-reasons.ts';
 import { repairEvent, withUsage } from '../repair-event.ts';
 import { DONE, encodeEvent, type ServerSentEvent } from '../sse.ts';
 import type { Emit } from '../stage.ts';
+import { argumentsTextOf } from '../turns.ts';
 import { arrayOf, countOf, objectOf, stringOf } from '../upstream-errors.ts';
 import type { RepairContext, Repairer, StreamRepairer } from '../wire-format.ts';
 import { piecesOfContent } from './content.ts';
 import { FINISH_REASONS, renderUsage } from './render-result.ts';
 import { extraContentOf } from './signatures.ts';
-import { argumentsTextOf, type CallPiece, callsOf } from './tool-calls.ts';
+import { type CallPiece, callsOf } from './tool-calls.ts';
 import { ChatStreamParser } from './upstream.ts';
 
 export function createRepairer(context: RepairContext): Repairer {

@@ -1,7 +1,7 @@
 /** The tool calls of an answer, whose pieces upstreams of the format mark in several ways. */
 import { isObject, type JsonObject } from '../../domain/json.ts';
-import { jsonTextOf } from '../json/write.ts';
 import { ObjectText } from '../object-text.ts';
+import { argumentsTextOf } from '../turns.ts';
 import { arrayOf, countOf, objectOf, stringOf } from '../upstream-errors.ts';
 import { signatureOf } from './signatures.ts';
 
@@ -137,11 +137,6 @@ function isAnotherCall(call: ToolCall, id: string, name: string): boolean {
   if (name === '') return false;
   if (call.name === '') return id !== '' && call.id !== '' && id !== call.id;
   return id === '' ? call.arguments.isWhole : id !== call.id;
-}
-
-/** Arguments are JSON text, but some upstreams send the object itself. */
-export function argumentsTextOf(value: unknown): string {
-  return isObject(value) ? jsonTextOf(value) : stringOf(value);
 }
 
 /** The calls in a delta, including the older form with one call per message, which some upstreams send empty. */

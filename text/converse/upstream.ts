@@ -4,10 +4,10 @@ import { parseEventData } from '../answer-json.ts';
 import { type AnswerPart, type StreamEvent, UNREPORTED_USAGE, type Usage } from '../canonical.ts';
 import { eventsOfPart } from '../collect.ts';
 import { checkFinish, finishReasonOf } from '../finish-reasons.ts';
-import { jsonTextOf } from '../json/write.ts';
 import { compact } from '../read.ts';
 import type { ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
+import { argumentsTextOf } from '../turns.ts';
 import {
   arrayOf,
   countOf,
@@ -60,8 +60,12 @@ function partOf(block: JsonObject): AnswerPart | null {
   if (typeof text === 'string') return { type: 'text', text };
   if (isObject(toolUse)) {
     const { toolUseId, name, input } = toolUse;
-    const callArguments = isObject(input) ? jsonTextOf(input) : stringOf(input);
-    return { type: 'tool-call', callId: stringOf(toolUseId), name: stringOf(name), arguments: callArguments };
+    return {
+      type: 'tool-call',
+      callId: stringOf(toolUseId),
+      name: stringOf(name),
+      arguments: argumentsTextOf(input),
+    };
   }
   if (!isObject(reasoningContent)) return null;
   const { reasoningText, redactedContent } = reasoningContent;

@@ -1,5 +1,5 @@
 /** A canonical answer as a native response: contract 4.8.4. Thinking text is returned only where a request asks for it. */
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import type {
   AudioPart,
   Choice,
@@ -10,7 +10,7 @@ import type {
   ToolCallPart,
   Usage,
 } from '../canonical.ts';
-import { parseJsonText } from '../json/parse.ts';
+import { objectOfText } from '../json/parse.ts';
 import { compact } from '../read.ts';
 import { malformedAnswer } from '../upstream-errors.ts';
 import type { RenderContext } from '../wire-format.ts';
@@ -102,15 +102,6 @@ export function renderCall(call: ToolCallPart, finish: FinishReason): AnswerPart
   if (args === null && finish !== 'length') throw malformedAnswer();
   if (args === null) return [];
   return [compact({ functionCall: { id: call.callId, name: call.name, args }, thoughtSignature: call.signature })];
-}
-
-function objectOfText(text: string): JsonObject | null {
-  try {
-    const value: unknown = parseJsonText(text);
-    return isObject(value) ? value : null;
-  } catch {
-    return null;
-  }
 }
 
 /** Omits unreported numbers where the format allows it; elsewhere they are 0. */

@@ -10,11 +10,15 @@ export function mayRound(json: string): boolean {
   return /\d{16}/.test(json) && /[:,[\s]-?\d{16,}\s*[,\]}]/.test(json);
 }
 
-/** Keeps the digits of an item or field of `parent`, if its number rounds them. @param text the number as it was read */
-export function keepDigits(parent: object, name: string, value: unknown, text: string): void {
-  if (typeof value !== 'number' || Number.isSafeInteger(value) || !/^-?\d+$/.test(text)) return;
+/** Whether a value is a number that rounds an integer. @param text the integer as it was read */
+export function isRounded(value: unknown, text: string): boolean {
+  return typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(text);
+}
+
+/** Keeps the digits of an item or field of `parent`. */
+export function keepDigits(parent: object, name: string, digits: string): void {
   const kept = keptDigits.get(parent) ?? new Map<string, string>();
-  keptDigits.set(parent, kept.set(name, text));
+  keptDigits.set(parent, kept.set(name, digits));
 }
 
 export function hasDigits(parent: object): boolean {

@@ -1,7 +1,8 @@
 /** Parses JSON, large documents in steps, between which other requests are served. */
-import { keepDigits, mayRound } from './exact.ts';
+import { isObject, type JsonObject } from '../../domain/json.ts';
+import { isRounded, keepDigits, mayRound } from './exact.ts';
 import type { JsonLimits } from './size.ts';
-import { runInSteps, type Steps } from './steps.ts';
+import { runAtOnce, runInSteps, type Steps } from './steps.ts';
 
 /** Smaller documents are parsed at once. */
 export const LARGE_JSON_BYTES = 128 * 1024;
@@ -28,11 +29,16 @@ export async function parseJson(bytes: Uint8Array): Promise<unknown> {
 
 /** {@link parseJson} of a small document, at once. */
 export function parseJsonText(text: string): unknown {
-  if (!mayRound(text)) return JSON.parse(text);
-  const steps = parseInSteps(Buffer.from(text));
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done === true) return value;
+  return mayRound(text) ? runAtOnce(parseInSteps(Buffer.from(text))) : JSON.parse(text);
+}
+
+/** The object in a small document; null for other JSON, and for text that is none. */
+export function objectOfText(text: string): JsonObject | null {
+  try {
+    const value = parseJsonText(text);
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
   }
 }
 
@@ -197,9 +203,9 @@ class Parser {
     const value: unknown = JSON.parse(text);
     this.#add(value);
     const parent = this.#open.at(-1);
-    if (parent === undefined) return;
-    if ('items' in parent) keepDigits(parent.items, String(parent.items.length - 1), value, text);
-    else keepDigits(parent.fields, parent.name, value, text);
+    if (parent === undefined || !isRounded(value, text)) return;
+    if ('items' in parent) keepDigits(parent.items, String(parent.items.length - 1), text);
+    else keepDigits(parent.fields, parent.name, text);
   }
 
   #beginText(): void {

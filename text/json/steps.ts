@@ -17,6 +17,13 @@ export function runInSteps<Result>(steps: Steps<Result>): Promise<Result> {
   return run(() => steps.next());
 }
 
+/** Does all of the work at once. */
+export function runAtOnce<Result>(steps: Steps<Result>): Result {
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return step.value;
+}
+
 /** Does work that has no pause, such as copying a large body, in a turn of its own. */
 export function runInTurn<Result>(work: () => Result): Promise<Result> {
   return run(() => ({ done: true, value: work() }));

@@ -1,7 +1,7 @@
 /** A canonical answer as a message: contract 4.8.3. */
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import type { Choice, Finish, FinishReason, TextResult, ToolCallPart, Usage, FoundOnWeb } from '../canonical.ts';
-import { parseJsonText } from '../json/parse.ts';
+import { objectOfText } from '../json/parse.ts';
 import { compact } from '../read.ts';
 import { malformedAnswer } from '../upstream-errors.ts';
 import { withSearches } from '../web-search.ts';
@@ -104,16 +104,8 @@ export function renderFound(callId: string, { results, error }: FoundOnWeb): Mes
 
 /** The arguments as an object; empty when the token limit cut them off, of which the stop reason warns. */
 function inputOf(call: ToolCallPart, finish: Finish): JsonObject {
-  const input = parsedOrNull(call.arguments);
-  if (isObject(input)) return input;
+  const input = objectOfText(call.arguments);
+  if (input !== null) return input;
   if (finish.reason === 'length') return {};
   throw malformedAnswer();
-}
-
-function parsedOrNull(text: string): unknown {
-  try {
-    return parseJsonText(text);
-  } catch {
-    return null;
-  }
 }

@@ -4,11 +4,11 @@ import { parseEventData } from '../answer-json.ts';
 import { type AnswerPart, type FinishReason, type StreamEvent, UNREPORTED_USAGE, type Usage } from '../canonical.ts';
 import { eventsOfPart } from '../collect.ts';
 import { checkFinish, finishReasonOf } from '../finish-reasons.ts';
-import { jsonTextOf } from '../json/write.ts';
 import { cutShort } from '../normalize.ts';
 import { compact } from '../read.ts';
 import { DONE, type ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
+import { argumentsTextOf } from '../turns.ts';
 import {
   arrayOf,
   countOf,
@@ -95,15 +95,13 @@ function partOf(block: JsonObject): AnswerPart | null {
       } as const);
     case 'redacted_thinking':
       return { type: 'reasoning', text: '', signature: stringOf(block['data']), redacted: true };
-    case 'tool_use': {
-      const input = block['input'];
+    case 'tool_use':
       return {
         type: 'tool-call',
         callId: stringOf(block['id']),
         name: stringOf(block['name']),
-        arguments: isObject(input) ? jsonTextOf(input) : stringOf(input),
+        arguments: argumentsTextOf(block['input']),
       };
-    }
     default:
       return null;
   }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { parseInSteps, parseJson } from '../../../text/json/parse.ts';
-import { atOnce } from '../../support/at-once.ts';
+import { runAtOnce } from '../../../text/json/steps.ts';
 import { growthOf } from '../../support/growth.ts';
 import { longestStepShare } from '../../support/longest-step.ts';
 import { rejectionOf } from '../../support/rejection.ts';
@@ -37,7 +37,7 @@ describe('parsing JSON in steps', () => {
   it('returns for any text the result of JSON.parse', () => {
     fc.assert(
       fc.property(fc.oneof(almostJson, fc.string()), (text) => {
-        const inSteps = outcomeOf(() => atOnce(parseInSteps(Buffer.from(text))));
+        const inSteps = outcomeOf(() => runAtOnce(parseInSteps(Buffer.from(text))));
         expect(inSteps).to.deep.equal(outcomeOf(() => JSON.parse(Buffer.from(text).toString())));
       }),
       { numRuns: casesOf(2_000) },
@@ -49,7 +49,7 @@ describe('parsing JSON in steps', () => {
     fc.assert(
       fc.property(fc.nat(9), units, (shift, unit) => {
         const text = `["${'a'.repeat(shift)}${unit.repeat((2 * MIB) / unit.length)}", 1]`;
-        const inSteps = outcomeOf(() => atOnce(parseInSteps(Buffer.from(text))));
+        const inSteps = outcomeOf(() => runAtOnce(parseInSteps(Buffer.from(text))));
         expect(inSteps).to.deep.equal(outcomeOf(() => JSON.parse(text)));
       }),
       { numRuns: casesOf(30) },
@@ -105,7 +105,7 @@ describe('parsing JSON in steps', () => {
     it(`takes time in proportion to its ${what}`, () => {
       const growth = growthOf((size) => {
         const bytes = Buffer.from(textOf(size));
-        return () => atOnce(parseInSteps(bytes));
+        return () => runAtOnce(parseInSteps(bytes));
       });
       expect(growth).to.be.below(3);
     });
