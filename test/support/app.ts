@@ -12,6 +12,7 @@ import { createRefusalRecorder } from '../../db/refusal-recorder.ts';
 import type { TextUpstreamSettings } from '../../providers/text/settings.ts';
 import { startModelControl } from '../../services/operations/model-control.ts';
 import { startUpstreamControl } from '../../services/operations/upstream-control.ts';
+import { startTcpProxy, type TcpProxy } from '../../lab/stack/tcp-proxy.ts';
 import { createLocalStorage } from '../../storage/local.ts';
 import { createGuardedClient } from '../../providers/guard/address-guard.ts';
 import { createTestDatabase } from './database.ts';
@@ -170,6 +171,23 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
 /** The application for the tests of the current suite. @param options a function if they depend on what has started */
 export function useTestApp(options: TestAppOptions | (() => TestAppOptions) = {}): TestApp {
   return useStarted(() => startTestApp(typeof options === 'function' ? options() : options));
+}
+
+/** {@link useTestApp} behind a proxy, which can cut the app's connections to the database. */
+export function useTestAppBehindProxy(): { readonly app: TestApp; readonly proxy: () => TcpProxy } {
+  let started: TcpProxy | undefined;
+  const proxy = (): TcpProxy => {
+    if (!started) throw new Error('the proxy exists only for the tests of its suite');
+    return started;
+  };
+  const app = useTestApp({
+    routeDatabase: async (url) => {
+      started = await startTcpProxy(url);
+      return started.urlOf(url);
+    },
+  });
+  after(() => started?.close());
+  return { app, proxy };
 }
 
 async function filesIn(folder: string): Promise<string[]> {

@@ -1,9 +1,8 @@
 import { expect } from 'chai';
-import { startTcpProxy, type TcpProxy } from '../../../lab/stack/tcp-proxy.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { PATIENCE_MS } from '../../support/eventually.ts';
 import { whenOneWaitsForLock } from '../../support/database.ts';
-import { useTestApp } from '../../support/app.ts';
+import { useTestAppBehindProxy } from '../../support/app.ts';
 import type { TestCaller } from '../../support/factories.ts';
 import { storeBatchInput } from '../../support/batches.ts';
 import { call } from '../../support/stack.ts';
@@ -16,20 +15,11 @@ interface Created {
 }
 
 describe('a create call under an Idempotency-Key whose commit is not acknowledged', () => {
-  let proxy: TcpProxy;
   let caller: TestCaller;
 
-  const app = useTestApp({
-    routeDatabase: async (url) => {
-      proxy = await startTcpProxy(url);
-      return proxy.urlOf(url);
-    },
-  });
+  const { app, proxy } = useTestAppBehindProxy();
   beforeEach(async () => {
     caller = await app.createAccount({ fundedUsd: 10 });
-  });
-  after(async () => {
-    await proxy.close();
   });
 
   const create = () =>
@@ -42,7 +32,7 @@ describe('a create call under an Idempotency-Key whose commit is not acknowledge
       await transaction('accounts').where({ id: caller.accountId }).forNoKeyUpdate();
       const begun = create();
       await whenOneWaitsForLock(app.database);
-      proxy.swallowAnswers();
+      proxy().swallowAnswers();
       return { answer: begun };
     });
     await waitUntil(async () => expect(await tasks()).to.have.length(1), { timeoutMs: PATIENCE_MS, pauseMs: 5 });
@@ -51,7 +41,7 @@ describe('a create call under an Idempotency-Key whose commit is not acknowledge
 
   it('is answered with the committed response', async () => {
     const { answer } = await createUnheard();
-    proxy.reset();
+    proxy().reset();
     const { status, body } = await answer;
     expect(status, JSON.stringify(body)).to.equal(201);
     expect(await tasks()).to.deep.equal([body.data.id]);
@@ -59,10 +49,10 @@ describe('a create call under an Idempotency-Key whose commit is not acknowledge
 
   it('is answered by its repetition with the committed response when the first answer was lost', async () => {
     const { answer } = await createUnheard();
-    proxy.refuseNew();
-    proxy.reset();
+    proxy().refuseNew();
+    proxy().reset();
     expect((await answer).status).to.equal(503);
-    proxy.refuseNew(false);
+    proxy().refuseNew(false);
     const again = await create();
     expect(again.status, JSON.stringify(again.body)).to.equal(201);
     expect(again.headers.get('idempotent-replayed')).to.equal('true');
@@ -71,16 +61,7 @@ describe('a create call under an Idempotency-Key whose commit is not acknowledge
 });
 
 describe('a create call of a batch whose connection to the database is lost', () => {
-  let proxy: TcpProxy;
-  const app = useTestApp({
-    routeDatabase: async (url) => {
-      proxy = await startTcpProxy(url);
-      return proxy.urlOf(url);
-    },
-  });
-  after(async () => {
-    await proxy.close();
-  });
+  const { app, proxy } = useTestAppBehindProxy();
 
   for (const { keyed, headers, isRepeatable } of [
     { keyed: 'without a key', headers: {}, isRepeatable: false },
@@ -99,7 +80,7 @@ describe('a create call of a batch whose connection to the database is lost', ()
           headers,
         });
         await whenOneWaitsForLock(app.database);
-        proxy.reset();
+        proxy().reset();
         return created;
       });
       expect(answer.status).to.equal(503);

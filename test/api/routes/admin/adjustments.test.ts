@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { startTcpProxy, type TcpProxy } from '../../../../lab/stack/tcp-proxy.ts';
-import { useTestApp } from '../../../support/app.ts';
+import { useTestAppBehindProxy } from '../../../support/app.ts';
 import { whenOneWaitsForLock } from '../../../support/database.ts';
 import { call } from '../../../support/stack.ts';
 
@@ -10,16 +9,7 @@ interface Answer {
 }
 
 describe('an adjustment whose connection to the database is lost', () => {
-  let proxy: TcpProxy;
-  const app = useTestApp({
-    routeDatabase: async (url) => {
-      proxy = await startTcpProxy(url);
-      return proxy.urlOf(url);
-    },
-  });
-  after(async () => {
-    await proxy.close();
-  });
+  const { app, proxy } = useTestAppBehindProxy();
 
   /** Starts an adjustment, and cuts its connection before its commit. */
   async function adjustCut(accountId: string): Promise<{ answer: ReturnType<typeof call<Answer>> }> {
@@ -30,7 +20,7 @@ describe('an adjustment whose connection to the database is lost', () => {
         body: { amount_usd: 1, reason: 'courtesy', author: 'ada' },
       });
       await whenOneWaitsForLock(app.database);
-      proxy.reset();
+      proxy().reset();
       return { answer };
     });
   }
@@ -48,10 +38,10 @@ describe('an adjustment whose connection to the database is lost', () => {
 
   it('is named, and may not be repeated, while the database is away', async () => {
     const { accountId } = await app.createAccount({ fundedUsd: 10 });
-    proxy.refuseNew();
+    proxy().refuseNew();
     const { answer } = await adjustCut(accountId);
     const { status, body, headers } = await answer;
-    proxy.refuseNew(false);
+    proxy().refuseNew(false);
     expect(status).to.equal(503);
     expect(body.error?.message).to.match(/did not confirm the adjustment tr_[0-9a-z]+\./);
     expect(headers.get('x-should-retry')).to.equal('false');

@@ -3,8 +3,7 @@ import { expect } from 'chai';
 import { waitForSucceeded, waitUntilFinal } from '../../../../api/routes/tasks/task-of-request.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
 import type { Task } from '../../../../domain/task.ts';
-import { startTcpProxy, type TcpProxy } from '../../../../lab/stack/tcp-proxy.ts';
-import { type ErrorBody, useTestApp } from '../../../support/app.ts';
+import { type ErrorBody, useTestAppBehindProxy } from '../../../support/app.ts';
 import { eventually } from '../../../support/eventually.ts';
 import {
   createFundedKey,
@@ -21,19 +20,10 @@ const PICTURE = { model: 'imagea-2.5-sunburst', prompt: 'A lighthouse', response
 const RUN = { capability_id: 'vidone-3.0', inputs: { prompt: 'A lighthouse' } };
 
 describe('a call that waits for its task', () => {
-  let proxy: TcpProxy;
   let caller: TestCaller;
-  const app = useTestApp({
-    routeDatabase: async (url) => {
-      proxy = await startTcpProxy(url);
-      return proxy.urlOf(url);
-    },
-  });
+  const { app, proxy } = useTestAppBehindProxy();
   beforeEach(async () => {
     caller = await app.createAccount({ fundedUsd: 10 });
-  });
-  after(async () => {
-    await proxy.close();
   });
 
   const socket = { destroyed: false };
@@ -45,12 +35,12 @@ describe('a call that waits for its task', () => {
   async function callThroughOutage(path: string, body: object, meanwhile: (id: string) => Promise<unknown>) {
     const answer = call<{ data: unknown }>(`${app.baseUrl}${path}`, { key: caller.apiKey, body });
     const id = await eventually(async () => (await tasks())[0]);
-    proxy.refuseNew();
-    proxy.reset();
+    proxy().refuseNew();
+    proxy().reset();
     try {
       await meanwhile(id);
     } finally {
-      proxy.refuseNew(false);
+      proxy().refuseNew(false);
     }
     return { id, ...(await answer) };
   }
