@@ -15,6 +15,21 @@ export interface AttemptFilter {
   readonly fault?: string | undefined;
 }
 
+/**
+ * Restricts a list by what upstreams did.
+ *
+ * @param upstreamColumn the upstream that has the task or answered the request
+ * @param attemptsWithFault selects the attempts of a row with the `:fault`, at the `:upstream` unless it is null
+ */
+export function attemptedAt(
+  query: Knex.QueryBuilder,
+  { upstream, fault }: AttemptFilter,
+  { upstreamColumn, attemptsWithFault }: { readonly upstreamColumn: string; readonly attemptsWithFault: string },
+): void {
+  if (fault !== undefined) void query.whereRaw(`EXISTS (${attemptsWithFault})`, { fault, upstream: upstream ?? null });
+  else if (upstream !== undefined) void query.where(upstreamColumn, upstream);
+}
+
 /** Orders a list newest first, and restricts it to the rows of the page. */
 export function newestFirst<Row extends object, Result>(
   query: Knex.QueryBuilder<Row, Result>,

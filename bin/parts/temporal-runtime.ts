@@ -44,19 +44,18 @@ function describeError(error: Error) {
 export function temporalLogger(log: Logger) {
   // The SDK logs errors in the field `error`; without a serializer, pino would write {}.
   const sdk = log.child({ part: 'temporal' }, { serializers: { error: describeError } });
+  const write = (level: string, message: string, meta: object = {}): void => {
+    if (level === 'ERROR') sdk.error(meta, message);
+    else if (level === 'WARN' && message !== EXPECTED_WARNING) sdk.warn(meta, message);
+    else if (level === 'WARN' || level === 'INFO') sdk.debug(meta, message);
+    else sdk.trace(meta, message);
+  };
   return {
-    log: (level: string, message: string, meta?: object) => {
-      const write =
-        level === 'ERROR' ? sdk.error : level === 'WARN' ? sdk.warn : level === 'INFO' ? sdk.debug : sdk.trace;
-      write.call(sdk, meta ?? {}, message);
-    },
-    trace: (message: string, meta?: object) => sdk.trace(meta ?? {}, message),
-    debug: (message: string, meta?: object) => sdk.trace(meta ?? {}, message),
-    info: (message: string, meta?: object) => sdk.debug(meta ?? {}, message),
-    warn: (message: string, meta?: object) => {
-      if (message === EXPECTED_WARNING) sdk.debug(meta ?? {}, message);
-      else sdk.warn(meta ?? {}, message);
-    },
-    error: (message: string, meta?: object) => sdk.error(meta ?? {}, message),
+    log: write,
+    trace: (message: string, meta?: object) => write('TRACE', message, meta),
+    debug: (message: string, meta?: object) => write('DEBUG', message, meta),
+    info: (message: string, meta?: object) => write('INFO', message, meta),
+    warn: (message: string, meta?: object) => write('WARN', message, meta),
+    error: (message: string, meta?: object) => write('ERROR', message, meta),
   };
 }

@@ -2,7 +2,7 @@ import { createdAtMsOf, isId } from '../../domain/ids.ts';
 import type { Canceller, GeneratedMedia, Task } from '../../domain/task.ts';
 import { isTaskErrorCode, type TaskErrorCode } from '../../domain/errors.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';
-import { type AttemptFilter, type IdPage, newestFirst } from '../page.ts';
+import { attemptedAt, type AttemptFilter, type IdPage, newestFirst } from '../page.ts';
 import { createdIn, type Period } from '../period.ts';
 import { columnsOf, type OptionalFields, readRow, type RowOf } from '../row.ts';
 
@@ -196,13 +196,11 @@ const ATTEMPTS_WITH_FAULT = /* sql */ `
 
 /** Tasks, newest first. */
 export async function listTasks(database: Database, filter: TaskFilter): Promise<readonly Task[]> {
-  const { accountId, batchId, status, model, kind, errorCode, upstream, fault, includeDeleted = true } = filter;
+  const { accountId, batchId, status, model, kind, errorCode, includeDeleted = true } = filter;
   const query = database<TaskRow>('tasks').where(columnsOf({ accountId, batchId, status, model, kind, errorCode }));
   // The index of failed tasks has the codes.
   if (errorCode !== undefined) void query.where('status', 'failed');
-  if (fault !== undefined)
-    void query.whereRaw(`EXISTS (${ATTEMPTS_WITH_FAULT})`, { fault, upstream: upstream ?? null });
-  else if (upstream !== undefined) void query.where('provider', upstream);
+  attemptedAt(query, filter, { upstreamColumn: 'provider', attemptsWithFault: ATTEMPTS_WITH_FAULT });
   createdIn(query, filter);
   if (!includeDeleted) void query.whereNotExists(database('deleted_results').whereRaw('task_id = tasks.id'));
   // The id contains the time, which excludes newer partitions.

@@ -4,7 +4,7 @@ import { createdAtMsOf, firstIdAt } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { readTokens, type TextTokens, type TokensRow } from '../../domain/text-tokens.ts';
 import { type Database, onlyRow } from '../database.ts';
-import type { AttemptFilter, IdPage } from '../page.ts';
+import { attemptedAt, type AttemptFilter, type IdPage } from '../page.ts';
 import type { Measured } from '../text-money/settlement.ts';
 import { earliestRequestOf } from './batches.ts';
 import { createdIn, type Period, periodOfRequest } from '../period.ts';
@@ -78,9 +78,7 @@ export async function listTextUsage(
   const query = database<TextRow>('text_requests').where(
     columnsOf({ accountId, apiKeyId, model, outcome, errorCode, batchId }),
   );
-  if (fault !== undefined)
-    void query.whereRaw(`EXISTS (${ATTEMPTS_WITH_FAULT})`, { fault, upstream: upstream ?? null });
-  else if (upstream !== undefined) void query.where('upstream', upstream);
+  attemptedAt(query, { upstream, fault }, { upstreamColumn: 'upstream', attemptsWithFault: ATTEMPTS_WITH_FAULT });
   createdIn(query, period);
   if (batchId !== undefined) createdIn(query, { from: earliestRequestOf(batchId) });
   if (model !== undefined) withIdsIn(query, await findUseOfModel(database, { accountId, model }));

@@ -122,10 +122,7 @@ function imageEndpoint({
           ...(fields.background !== undefined && { background: fields.background }),
           ...(fields.user !== undefined && { user: fields.user }),
         };
-        const parse = () => {
-          const images = pictures.links();
-          return services.tasks.parseImageRequest({ ...order, ...(images.length > 0 && { images }) });
-        };
+        const parse = () => services.tasks.parseImageRequest(pictures.addTo(order));
         const taskRequest = { caller, context, body: identity, parse };
         const count = Number(fields.n ?? 1);
         const tasks = await namedAsSent(

@@ -4,6 +4,7 @@ import { retryOnLostConnection } from '../../../db/connections.ts';
 import type { Caller } from '../../../db/queries/api-keys.ts';
 import { findUpload } from '../../../db/queries/uploads.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
+import type { JsonObject } from '../../../domain/json.ts';
 import type { ApiServices } from '../../services.ts';
 
 export interface PictureReference {
@@ -21,11 +22,11 @@ export const PICTURE_REFERENCE = Joi.alternatives(
 /** The pictures of a request, in the order in which its model gets them. */
 export interface RequestPictures {
   /**
-   * The links to the pictures.
+   * The order of a task with the links to the pictures, if there are any.
    *
    * @throws ServiceError `bad_request` if the account has no upload with one of the ids
    */
-  links(): readonly string[];
+  addTo(order: JsonObject): JsonObject;
   /** The names of the pictures in the body, by their names in {@link namedAsSent}'s errors. */
   readonly names: Readonly<Record<string, string>>;
 }
@@ -49,14 +50,15 @@ export async function findPictures(
     return { name: `${name}.file_id`, url: isInput ? storage.urlOf(upload.storageKey) : null };
   });
   const named = await Promise.all(found);
+  const linkTo = ({ name, url }: (typeof named)[number]): string => {
+    if (url === null) throw badRequest(`"${name}" is not an uploaded picture of this account`);
+    return url;
+  };
   return {
-    links: () => [
-      ...uploaded,
-      ...named.map(({ name, url }) => {
-        if (url === null) throw badRequest(`"${name}" is not an uploaded picture of this account`);
-        return url;
-      }),
-    ],
+    addTo: (order) => {
+      const images = [...uploaded, ...named.map(linkTo)];
+      return images.length === 0 ? order : { ...order, images };
+    },
     names: Object.fromEntries(named.map(({ name }, index) => [`images[${uploaded.length + index}]`, name])),
   };
 }

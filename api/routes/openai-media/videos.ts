@@ -120,10 +120,7 @@ export const openAiVideoEndpoints = endpoints('OpenAI media', {
           ...(fields.size !== undefined && frameOf(fields.model, fields.size, services)),
           ...(fields.user !== undefined && { user: fields.user }),
         };
-        const parse = () => {
-          const images = pictures.links();
-          return services.tasks.parseVideoRequest({ ...order, ...(images.length > 0 && { images }) });
-        };
+        const parse = () => services.tasks.parseVideoRequest(pictures.addTo(order));
         const names = { duration: 'seconds', images: 'input_reference', ...pictures.names };
         const created = await namedAsSent(names, taskOfRequest({ caller, context, body: identity, parse }, services));
         const wait = { untilMs: context.state.receivedAtMs + MEDIA_WAIT_MS, socket: context.req.socket };

@@ -32,17 +32,8 @@ export const REDELIVERY = nested<Awaited<ReturnType<typeof redeliverMissed>>>({
 });
 
 /** Requests another attempt for the deliveries to an endpoint that a body selects. */
-export async function redeliverSome(
-  database: Database,
-  endpoint: WebhookEndpoint,
-  { from, to, status }: RedeliverBody,
-) {
-  const requested = await redeliverMissed(database, endpoint, {
-    from,
-    to,
-    status,
-  });
-  return REDELIVERY.present(requested);
+export async function redeliverSome(database: Database, endpoint: WebhookEndpoint, selection: RedeliverBody) {
+  return REDELIVERY.present(await redeliverMissed(database, endpoint, selection));
 }
 
 export const deliveryEndpoints = endpoints('Webhooks', {

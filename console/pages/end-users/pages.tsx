@@ -11,7 +11,7 @@ import { deleteEndUserBudget, type StoredBudget, listEndUserBudgets } from '../.
 import { sumEndUserUsage } from '../../../db/queries/end-user-usage.ts';
 import { exportFile } from '../../export.ts';
 import { Card, Choice, Field, Form } from '../../html/components.tsx';
-import { DayFilters, Downloads, FieldFilter, Filters } from '../../html/filters.tsx';
+import { DayFilters, Downloads, FieldFilter, Filters, textIn } from '../../html/filters.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { TableCard } from '../../html/resource-table.tsx';
 import { type ListPage, readListPage } from '../../list-page.ts';
@@ -65,7 +65,7 @@ async function askedUsage({ params, query }: UserVisit, { reports, clock, money:
 async function showEndUsers(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const { endUsers: messages, titles, fields, common, values } = visit.texts;
   const { account, period, rows } = await askedUsage(visit, services);
-  const named = visit.query.get('end_user')?.trim() || undefined;
+  const named = textIn(visit.query, 'end_user');
   const budgets = await readListPage(visit.query, 'endUserBudget', (slice) =>
     listEndUserBudgets(services.database, { accountId: account.id, endUser: named, ...slice }),
   );

@@ -3,7 +3,7 @@ import type { ApiServices } from '../../../../api/services.ts';
 import { listAdminActions } from '../../../../db/queries/admin-tokens.ts';
 import { withAccountNames } from '../../../account-names.ts';
 import { Card, Pages } from '../../../html/components.tsx';
-import { Candidates, DayFilters, FieldFilter, Filters } from '../../../html/filters.tsx';
+import { Candidates, DayFilters, FieldFilter, Filters, textIn } from '../../../html/filters.tsx';
 import { readListPage } from '../../../list-page.ts';
 import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { findFilteredAccount, readIfFiltered } from '../../../part-filter.ts';
@@ -17,7 +17,7 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
   const account = await findFilteredAccount(query, services);
   const filter = {
     ...periodOf(query),
-    author: query.get('author')?.trim() || undefined,
+    author: textIn(query, 'author'),
     accountId: account.value ?? undefined,
   };
   const { entries: actions, next } = await readListPage(query, 'adminAction', (slice) =>

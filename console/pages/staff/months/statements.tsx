@@ -11,7 +11,7 @@ import { exportFile } from '../../../export.ts';
 import { ButtonLink, Card, ExactMoney } from '../../../html/components.tsx';
 import { findParties } from '../../../../db/queries/billing-documents.ts';
 import { PrintButton } from '../../../html/printed.tsx';
-import { Downloads, FieldFilter, Filters } from '../../../html/filters.tsx';
+import { Downloads, FieldFilter, Filters, textIn } from '../../../html/filters.tsx';
 import { monthName } from '../../../html/months.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { StatementTable } from '../../../html/statement-table.tsx';
@@ -32,7 +32,7 @@ export const statementPages = [
 
 async function showCustomers(visit: UserVisit, { reports }: ApiServices): Promise<PageResult> {
   const { query, texts, path } = visit;
-  const search = (query.get('search') ?? '').trim() || undefined;
+  const search = textIn(query, 'search');
   const { entries: accounts, next } = await readListPage(query, 'account', (slice) =>
     listAccounts(reports, { search, ...slice }),
   );
