@@ -145,7 +145,7 @@ describe('corrections in the console of the staff', () => {
     expect((await reloadAccount(app.database, { id: accountId })).toppedUpAt).to.be.instanceOf(Date);
   });
 
-  it('of an account credit a payment with its reference, at once or after the approval, and have a form with the account', async () => {
+  it('credit a payment with its reference on the page of an account, and have a form with the account', async () => {
     const { accountId } = await app.createAccount();
     const account = `/console/staff/accounts/${accountId}`;
     for (const [reference, usd] of [

@@ -127,7 +127,7 @@ describe('a Claude model', () => {
     expect(reasoningOf(forwarded(old, bodyOf(mark('c2ln')), 'another'))).to.deep.equal({});
   });
 
-  it('that thinks gets no temperature, top_p or top_k', () => {
+  it('gets no temperature, top_p or top_k while it thinks', () => {
     for (const sent of sentTo(
       { model: either },
       { reasoningEffort: 'low', sampling: { temperature: 0.2, topP: 0.9 } },

@@ -25,7 +25,7 @@ describe('the message of a failed task', () => {
   });
 
   for (const code of TASK_ERROR_CODES) {
-    it(`of ${code} leaves the words of the upstream for operators, and none if there were none`, () => {
+    it(`leaves operators the words of the upstream about ${code}, and none if there were none`, () => {
       for (const words of ['Moderation found a sword.', undefined]) {
         const message = messageFor(code, words);
         const detail = detailFor(words, message);

@@ -54,7 +54,7 @@ describe('a renamed model', () => {
     expect(upstreamRequest.body).to.not.have.any.keys('service_tier');
   });
 
-  it('of another format gets none of the fields, and the answers name them, also thinking that is turned off', () => {
+  it('gets none of the fields if its format is another, and the answers name them, also thinking that is turned off', () => {
     const { upstreamRequest, unusedFields } = plan({ ...PASSED_ON, reasoning_split: false }, 'messages');
     expect(upstreamRequest.body).to.not.have.any.keys(...Object.keys(PASSED_ON));
     expect(unusedFields).to.have.members(Object.keys(PASSED_ON));

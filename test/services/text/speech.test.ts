@@ -223,7 +223,7 @@ describe('speech of a model', () => {
     expect(path).to.match(/:generateContent$/);
   });
 
-  it('of the native format is streamed if the client gets events', async () => {
+  it('comes as a stream of the native format if the client gets events', async () => {
     const body = { model: 'own', voice: 'Kore', input: 'Hello', response_format: 'pcm', stream_format: 'sse' };
     const events = eventsIn(await (await text.post('/v1/audio/speech', body)).text());
     const audio = Buffer.concat(events.map((event) => Buffer.from(event.audio ?? '', 'base64')));
