@@ -1,15 +1,9 @@
 import { expect } from 'chai';
 import { parseIsoTime } from '../../domain/iso-time.ts';
+import { useEnvironment } from '../support/environment.ts';
 
 describe('an ISO 8601 time', () => {
-  const { TZ } = process.env;
-  before(() => {
-    process.env['TZ'] = 'Asia/Shanghai';
-  });
-  after(() => {
-    if (TZ === undefined) delete process.env['TZ'];
-    else process.env['TZ'] = TZ;
-  });
+  useEnvironment({ TZ: 'Asia/Shanghai' });
 
   for (const [text, read] of [
     ['2026-11-30', '2026-11-30T00:00:00.000Z'],

@@ -10,6 +10,7 @@ import { createS3Storage, findRegion } from '../../storage/s3.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { s3ServerObstacle, startS3Server } from '../../lab/stack/s3-server.ts';
 import type { S3Server } from '../../lab/stack/s3-server.ts';
+import { useEnvironment } from '../support/environment.ts';
 import { chunksOf, holdsTheStorageContract } from './contract.ts';
 import type { StorageUnderTest } from './contract.ts';
 
@@ -84,19 +85,20 @@ describe('storage/s3', () => {
 });
 
 describe('the region of the bucket', () => {
-  const before = { ...process.env };
-  afterEach(() => void (process.env = { ...before }));
+  describe('that AWS_REGION names', () => {
+    useEnvironment({ AWS_REGION: 'auto' });
 
-  it('comes from AWS_REGION', async () => {
-    process.env['AWS_REGION'] = 'auto';
-    expect(await findRegion()).to.equal('auto');
+    it('is taken', async () => expect(await findRegion()).to.equal('auto'));
   });
 
-  it('must be named: otherwise the error names AWS_REGION', async () => {
-    delete process.env['AWS_REGION'];
-    process.env['AWS_CONFIG_FILE'] = process.env['AWS_SHARED_CREDENTIALS_FILE'] = '/dev/null';
-    expect(await findRegion().catch((error: unknown) => error))
-      .to.have.property('message')
-      .that.matches(/^Set AWS_REGION/);
+  describe('that nothing names', () => {
+    const nothing = '/dev/null';
+    useEnvironment({ AWS_REGION: undefined, AWS_CONFIG_FILE: nothing, AWS_SHARED_CREDENTIALS_FILE: nothing });
+
+    it('leads to an error that names AWS_REGION', async () => {
+      expect(await findRegion().catch((error: unknown) => error))
+        .to.have.property('message')
+        .that.matches(/^Set AWS_REGION/);
+    });
   });
 });

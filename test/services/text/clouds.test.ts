@@ -9,6 +9,7 @@ import { WIRE_FORMAT_NAMES, type UpstreamFormatName, type WireFormatName } from 
 import { textUpstreamSchema, toTextUpstream, type TextUpstreamSettings } from '../../../providers/text/settings.ts';
 import { AZURE_KEY, BEDROCK_KEY, type Clouds, startClouds } from '../../support/clouds/clouds.ts';
 import { AWS_KEY, AWS_KEY_ID, AZURE_SECRET, AZURE_TENANT, ROLE } from '../../../lab/stack/clouds/token-services.ts';
+import { useEnvironment } from '../../support/environment.ts';
 import { useStarted } from '../../support/started.ts';
 import { ASK, textModel, useTestText } from '../../support/text.ts';
 
@@ -368,11 +369,7 @@ describe('text over a cloud', () => {
   });
 
   describe('as docs/upstreams.md has it', () => {
-    const machine = { AWS_ACCESS_KEY_ID: AWS_KEY_ID, AWS_SECRET_ACCESS_KEY: AWS_KEY.secret };
-    before(() => Object.assign(process.env, machine));
-    after(() => {
-      for (const name of Object.keys(machine)) delete process.env[name];
-    });
+    useEnvironment({ AWS_ACCESS_KEY_ID: AWS_KEY_ID, AWS_SECRET_ACCESS_KEY: AWS_KEY.secret });
     for (const [provider] of DOCUMENTED) {
       it(`answers over ${provider}`, async () => {
         const { path, body } = ASK.messages(`textg-documented-${provider}`, 'Say exactly: as documented', false);
