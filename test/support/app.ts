@@ -106,7 +106,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     databaseUrl: testDatabase.url,
     catalogue: CATALOGUE,
     settings: simulator ? [simulator.settings] : textUpstreams,
-    maxSilenceMs: 1_000,
+    maxSilenceMs: 60_000,
   });
   const { log, metrics, calls, upstreams, billing } = parts;
   const control = startUpstreamControl({ database, catalogue: () => CATALOGUE, upstreams, calls, log });

@@ -7,7 +7,7 @@ import { baseUrlsAt } from '../../../providers/text/settings.ts';
 import { arrayOf } from '../../../text/upstream-errors.ts';
 import { eventsOfText } from '../../text/support.ts';
 import { REFUSING, useScriptedUpstream } from '../../support/scripted-upstream.ts';
-import { ASK, modelVia, textModel, useTestText } from '../../support/text.ts';
+import { ASK, modelVia, type TestText, textModel, useTestText } from '../../support/text.ts';
 
 const BY_STATUS: readonly [number, number, string][] = [
   [400, 400, 'bad_request'],
@@ -87,7 +87,6 @@ describe('an upstream of a text model', () => {
     script(request, response);
   });
   const text = useTestText(() => ({
-    maxSilenceMs: 2_000,
     upstreams: [
       { name: 'dead', apiKeys: ['sk-dead'], baseUrls: REFUSING },
       { name: 'scripted', apiKeys: ['sk-scripted'], baseUrls: scripted.baseUrls },
@@ -109,11 +108,17 @@ describe('an upstream of a text model', () => {
     ],
   }));
 
+  const impatient = useTestText(() => ({
+    maxSilenceMs: 2_000,
+    upstreams: [{ name: 'scripted', apiKeys: ['sk-scripted'], baseUrls: scripted.baseUrls }],
+    models: [textModel('texta-scripted', [{ format: 'chat-completions', provider: 'scripted' }])],
+  }));
+
   beforeEach(() => {
     text.resumeUpstreams();
     calls = [];
     bodies = [];
-    text.outcomes.length = 0;
+    for (const { outcomes } of [text, impatient]) outcomes.length = 0;
   });
 
   it('leads to 400 free of charge in every format if it refuses by moderation, whole and in a started stream', async () => {
@@ -148,15 +153,16 @@ describe('an upstream of a text model', () => {
     format: WireFormatName,
     status: number,
     codes: readonly string[],
+    asked: TestText = text,
   ): Promise<void> {
     const body = await response.text();
     expect(response.status, body).to.equal(status);
     expect(codes).to.include(codeOf(format, body));
     expect(body).to.contain(`(request id: ${response.headers.get('x-request-id')})`);
     expect(body).to.not.match(/simulat|sk-|127\.0\.0\.1|scripted/i);
-    await text.idle();
-    expect(text.outcomes.map((outcome) => outcome.status)).to.deep.equal(['failed']);
-    expect(codes).to.include(text.outcomes.pop()?.errorCode);
+    await asked.idle();
+    expect(asked.outcomes.map((outcome) => outcome.status)).to.deep.equal(['failed']);
+    expect(codes).to.include(asked.outcomes.pop()?.errorCode);
   }
 
   for (const upstream of WIRE_FORMAT_NAMES) {
@@ -322,9 +328,13 @@ describe('an upstream of a text model', () => {
   it('an upstream is reported as timed out if it is silent before or in a whole answer', async () => {
     // contract 7.2:15
     script = () => {};
-    await expectFailure(await text.ask('messages', 'texta-scripted', 'Hi'), 'messages', 503, ['processing_timeout']);
+    const expectTimeout = async (): Promise<void> => {
+      const response = await impatient.ask('messages', 'texta-scripted', 'Hi');
+      await expectFailure(response, 'messages', 503, ['processing_timeout'], impatient);
+    };
+    await expectTimeout();
     script = (_request, response) => response.writeHead(200).write('{');
-    await expectFailure(await text.ask('messages', 'texta-scripted', 'Hi'), 'messages', 503, ['processing_timeout']);
+    await expectTimeout();
   });
 
   it('an upstream is reported as timed out if it is silent in the middle of a stream, which ends with an error', async () => {
@@ -332,17 +342,17 @@ describe('an upstream of a text model', () => {
       response.writeHead(200).write('data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n');
     };
     const expectTimeout = async (format: WireFormatName): Promise<void> => {
-      const response = await text.ask(format, 'texta-scripted', 'Hi', { stream: true });
+      const response = await impatient.ask(format, 'texta-scripted', 'Hi', { stream: true });
       expect(lastCodeOf(format, await response.text())).to.equal('processing_timeout');
     };
     const expectTimeoutOfArray = async (): Promise<void> => {
       const { body } = ASK['generate-content']('texta-scripted', 'Hi', true);
-      const array = await text.post('/v1beta/models/texta-scripted:streamGenerateContent', body);
+      const array = await impatient.post('/v1beta/models/texta-scripted:streamGenerateContent', body);
       expect(arrayOf(await array.json()).at(-1)).to.have.nested.property('error.status', 'processing_timeout');
     };
     await Promise.all([...WIRE_FORMAT_NAMES.map(expectTimeout), expectTimeoutOfArray()]);
-    await text.idle();
-    expect(text.outcomes.map(({ errorCode }) => errorCode)).to.deep.equal(Array(5).fill('processing_timeout'));
+    await impatient.idle();
+    expect(impatient.outcomes.map(({ errorCode }) => errorCode)).to.deep.equal(Array(5).fill('processing_timeout'));
   });
 
   it('an upstream is reported as failed if it returns no valid answer', async () => {
