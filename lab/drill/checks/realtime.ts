@@ -84,9 +84,9 @@ function generatedBy(finished: Evidence['stack']['realtimeUpstream']['finished']
 }
 
 /** Whether the process was killed before it can have charged the response. */
-function wasKilled({ stack }: Evidence, turn: RealtimeTurn): boolean {
-  const { outages = [] } = stack.members.find(({ name }) => name === turn.process) ?? {};
-  const byMs = writtenByMs(turn, stack.members);
+function wasKilled(evidence: Evidence, turn: RealtimeTurn): boolean {
+  const { outages = [] } = evidence.stack.members.find(({ name }) => name === turn.process) ?? {};
+  const byMs = writtenByMs(turn, evidence);
   return outages.some(({ fromMs }) => turn.sentAtMs <= fromMs && fromMs <= byMs);
 }
 

@@ -15,21 +15,29 @@ interface UsageRow {
 /** When an answer of a process ended. */
 type Ended = Pick<TextAnswer, 'process' | 'endedAtMs'>;
 
+/** What delayed the charges of answers. */
+interface Timing {
+  readonly stack: { readonly members: readonly Member[] };
+  readonly slowness: number;
+}
+
 /** The longest pause between two attempts to write a settlement, and the attempt. */
 const LONGEST_SETTLING_MS = 15_000;
-/** Settlements are written within 100 ms; everything takes several times as long in a drill. */
+/** Settlements are written within this on an idle machine. */
+const IDLE_SETTLING_MS = 100;
+/** Everything takes several times as long in a drill. */
 const USUAL_SETTLING_MS = 500;
 /** The client reads the end of an answer a moment after its process sent it. */
 const CLOCK_MS = 100;
 
 async function checkWholeAnswers(evidence: Evidence): Promise<CheckResult> {
-  const { textAnswers, database, stack } = evidence;
+  const { textAnswers, database } = evidence;
   const usage = await readUsage(database);
   const failures = textAnswers
     .filter(({ isWhole }) => isWhole)
     .flatMap((answer) => {
       const row = usage.get(answer.requestId);
-      if (row === undefined && (couldNotBeWritten(answer, stack.members) || wasForgotten(evidence, answer))) return [];
+      if (row === undefined && (couldNotBeWritten(answer, evidence) || wasForgotten(evidence, answer))) return [];
       const wrong = whatIsWrong(answer, row);
       return wrong === null ? [] : [`${answer.requestId} of ${answer.process}: ${wrong}`];
     });
@@ -53,21 +61,21 @@ function whatIsWrong({ usage }: TextAnswer, row: UsageRow | undefined): string |
  * An answer does not wait for its charge. If its process is killed before it has written the charge, or before the
  * database is available again, the answer is free. This is the one accepted loss.
  */
-function couldNotBeWritten(answer: Ended, members: readonly Member[]): boolean {
+function couldNotBeWritten(answer: Ended, evidence: Timing): boolean {
   const { process, endedAtMs } = answer;
-  const own = members.find((member) => member.name === process);
-  const byMs = writtenByMs(answer, members);
+  const own = evidence.stack.members.find((member) => member.name === process);
+  const byMs = writtenByMs(answer, evidence);
   return (own?.outages ?? []).some(({ fromMs }) => fromMs >= endedAtMs - CLOCK_MS && fromMs <= byMs);
 }
 
 /** Whether a request was charged in the period before a restore whose commits the database has lost. */
-export function wasForgotten({ forgotten, stack }: Evidence, answer: Ended): boolean {
-  const byMs = Math.max(writtenByMs(answer, stack.members), answer.endedAtMs + LONGEST_SETTLING_MS);
-  return forgotten.some(({ fromMs, untilMs }) => fromMs <= byMs && answer.endedAtMs <= untilMs);
+export function wasForgotten(evidence: Evidence, answer: Ended): boolean {
+  const byMs = Math.max(writtenByMs(answer, evidence), answer.endedAtMs + LONGEST_SETTLING_MS);
+  return evidence.forgotten.some(({ fromMs, untilMs }) => fromMs <= byMs && answer.endedAtMs <= untilMs);
 }
 
 /** The latest time of an answer's charge: after all consecutive faults that delayed its process. */
-export function writtenByMs({ process, endedAtMs }: Ended, members: readonly Member[]): number {
+export function writtenByMs({ process, endedAtMs }: Ended, { stack: { members }, slowness }: Timing): number {
   const own = members.find((member) => member.name === process);
   const postgres = members.find(({ role }) => role === 'postgres');
   const away = [
@@ -75,7 +83,7 @@ export function writtenByMs({ process, endedAtMs }: Ended, members: readonly Mem
     ...(postgres?.troubles ?? []),
     ...(own?.troubles.filter(({ what }) => what !== 'temporal cut') ?? []),
   ].toSorted((one, other) => one.fromMs - other.fromMs);
-  let byMs = endedAtMs + USUAL_SETTLING_MS;
+  let byMs = endedAtMs + Math.max(USUAL_SETTLING_MS, IDLE_SETTLING_MS * slowness);
   for (const { fromMs, untilMs } of away) {
     const isInTheWay = fromMs <= Math.max(byMs, endedAtMs + LONGEST_SETTLING_MS) && endedAtMs <= untilMs;
     if (isInTheWay) byMs = Math.max(byMs, untilMs + LONGEST_SETTLING_MS);
