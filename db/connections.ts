@@ -10,6 +10,8 @@ import { type Client, type ClientConfig, DatabaseError } from 'pg';
 import { afterPendingReads } from '../domain/after-pending-reads.ts';
 
 export interface ConnectionLimits {
+  /** The limit for connecting, and for waiting for a connection of the pool. */
+  readonly connectMs: number;
   /** The server cancels a statement after this; 0 for never. */
   readonly statementMs: number;
   /** The server stops waiting for a lock after this; 0 for never. */
@@ -20,11 +22,14 @@ export interface ConnectionLimits {
   readonly silenceMs: number;
 }
 
+const CONNECT_TIMEOUT_MS = 5_000;
+
 /**
  * For all work that a request or task waits for. A silent process loses its locks well before others stop waiting for
  * them, even if the others started at the same moment.
  */
 export const SERVING_LIMITS: ConnectionLimits = {
+  connectMs: CONNECT_TIMEOUT_MS,
   statementMs: 3_500,
   lockMs: 2_000,
   idleInTransactionMs: 1_500,
@@ -33,14 +38,12 @@ export const SERVING_LIMITS: ConnectionLimits = {
 
 /** For reports, maintenance and schema changes, for which no request waits. */
 export const REPORT_LIMITS: ConnectionLimits = {
+  connectMs: CONNECT_TIMEOUT_MS,
   statementMs: 30 * 60_000,
   lockMs: 5_000,
   idleInTransactionMs: 30 * 60_000,
   silenceMs: 31 * 60_000,
 };
-
-/** The limit for connecting, and for waiting for a connection of the pool. */
-export const CONNECT_TIMEOUT_MS = 5_000;
 
 const KEEP_ALIVE_AFTER_MS = 5_000;
 
@@ -54,7 +57,7 @@ export function connectionConfig(url: string, name: string, limits: ConnectionLi
   return {
     connectionString: url,
     application_name: name,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    connectionTimeoutMillis: limits.connectMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
     statement_timeout: limits.statementMs,

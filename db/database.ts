@@ -1,13 +1,7 @@
 /** The connection pool to PostgreSQL. Queries take it as their first argument, and open no connections of their own. */
 import knex, { type Knex } from 'knex';
 import { type Client, DatabaseError } from 'pg';
-import {
-  CONNECT_TIMEOUT_MS,
-  connectionConfig,
-  type ConnectionLimits,
-  SERVING_LIMITS,
-  watchConnection,
-} from './connections.ts';
+import { connectionConfig, type ConnectionLimits, SERVING_LIMITS, watchConnection } from './connections.ts';
 
 export type Database = Knex;
 
@@ -30,7 +24,7 @@ export function createDatabase(
     pool: {
       min,
       max: poolSize,
-      createTimeoutMillis: CONNECT_TIMEOUT_MS,
+      createTimeoutMillis: limits.connectMs,
       afterCreate: (client: Client, done: (error: null, client: Client) => void) => {
         watchConnection(client, limits.silenceMs);
         done(null, client);
@@ -38,7 +32,7 @@ export function createDatabase(
     },
     log: SILENT,
     // A silent connection is destroyed within its limit, which frees its place in the pool.
-    acquireConnectionTimeout: limits.silenceMs + CONNECT_TIMEOUT_MS,
+    acquireConnectionTimeout: limits.silenceMs + limits.connectMs,
   });
 }
 

@@ -7,7 +7,7 @@ import { eventually, PATIENCE_MS } from '../support/eventually.ts';
 import { rejectionOf } from '../support/rejection.ts';
 import { startTcpProxy, type TcpProxy } from '../../lab/stack/tcp-proxy.ts';
 
-const LIMITS = { statementMs: 500, lockMs: 250, idleInTransactionMs: 250, silenceMs: 750 };
+const LIMITS = { connectMs: 5_000, statementMs: 500, lockMs: 250, idleInTransactionMs: 250, silenceMs: 750 };
 const CONNECTIONS = 5;
 
 describe('a pool of connections', () => {

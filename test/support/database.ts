@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { PATIENCE_MS } from './eventually.ts';
-import { CONNECT_TIMEOUT_MS, type ConnectionLimits } from '../../db/connections.ts';
+import type { ConnectionLimits } from '../../db/connections.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
 import { migrate } from '../../db/migrate.ts';
 import { PARTITIONED_TABLES } from '../../db/partitions.ts';
@@ -45,6 +45,7 @@ let template: Promise<string> | undefined;
 
 /** On a busy machine, statements take many times as long as customers would wait. */
 const PATIENT_LIMITS: ConnectionLimits = {
+  connectMs: 60_000,
   statementMs: 60_000,
   lockMs: 30_000,
   idleInTransactionMs: 30_000,
@@ -179,7 +180,7 @@ const dropper = new LastingConnection();
 
 /** @param onLost called when the connection ends unexpectedly, e.g. because the server stops */
 async function connect(serverUrl: string, onLost: () => void = () => {}): Promise<Client> {
-  const client = new Client({ connectionString: serverUrl, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
+  const client = new Client({ connectionString: serverUrl, connectionTimeoutMillis: PATIENT_LIMITS.connectMs });
   client.on('error', onLost);
   await client.connect();
   return client;
