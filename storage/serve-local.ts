@@ -31,10 +31,14 @@ const METHODS = 'GET, HEAD';
  */
 const CONTENT_SECURITY_POLICY = "default-src 'none'; media-src 'self'; sandbox";
 
-/** Pages of all origins may read files, since anyone with a link may: https://fetch.spec.whatwg.org/#http-cors-protocol */
+/**
+ * Pages of all origins may read and show files, since anyone with a link may: https://fetch.spec.whatwg.org/#http-cors-protocol
+ * and https://fetch.spec.whatwg.org/#cross-origin-resource-policy-header
+ */
 const CROSS_ORIGIN = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Expose-Headers': 'Accept-Ranges, Content-Disposition, Content-Range, ETag',
+  'Cross-Origin-Resource-Policy': 'cross-origin',
 };
 /** The answer to a preflight, which browsers send for ranges and revalidation. */
 const PREFLIGHT = {

@@ -140,13 +140,14 @@ describe('storage/serve-local', () => {
       ['the refusal of a range', '/files/results/video.mp4', { range: 'bytes=1000-' }, 416],
       ['that there is no file', '/files/none.mp4', {}, 404],
     ] as const) {
-      it(`may read ${answer}`, async () => {
-        // contract 2.2:14
+      it(`may read and show ${answer}`, async () => {
+        // contract 2.2:14 2.2:18
         const found = await get(path, headers);
         expect(found.status).to.equal(status);
         expect(found.headers).to.include({
           'access-control-allow-origin': '*',
           'access-control-expose-headers': 'Accept-Ranges, Content-Disposition, Content-Range, ETag',
+          'cross-origin-resource-policy': 'cross-origin',
         });
       });
     }
