@@ -14,7 +14,7 @@ export interface WebhookEndpoint {
   readonly disabledAt: Date | null;
   /** Why the endpoint is disabled; null while enabled. */
   readonly disabledReason: string | null;
-  /** The time of the first failed attempt since the last success. */
+  /** The time of the first failed attempt since the last success, or since the endpoint got its URL. */
   readonly failingSince: Date | null;
   readonly createdAt: Date;
   readonly updatedAt: Date;
@@ -33,7 +33,7 @@ export interface NewWebhookEndpoint extends Pick<
   readonly encryptedSecret: Buffer;
 }
 
-/** The fields that an owner may change. Absent fields stay unchanged. */
+/** The fields that an owner may change. Absent fields stay unchanged. A URL clears past failures. */
 export interface WebhookEndpointChanges extends OptionalFields<WebhookEndpoint, 'url' | 'description' | 'events'> {
   /** True also clears past failures. */
   readonly enabled?: boolean | undefined;
@@ -105,6 +105,9 @@ export async function findAnyWebhookEndpoint(database: Database, endpointId: str
   return row ? toEndpoint(row) : null;
 }
 
+/** The columns of an endpoint without a failed attempt since the last success. */
+const NO_FAILURES = { failing_since: null, timeouts: 0, paused_until: null };
+
 /** Changes the given fields. @returns null if the account has no such endpoint */
 export async function updateWebhookEndpoint(
   database: Database,
@@ -116,17 +119,11 @@ export async function updateWebhookEndpoint(
   const [row] =
     (await endpointById(database, accountId, endpointId)
       ?.update({
-        // Resets the timeouts, because the new URL may answer.
-        ...(url !== undefined && { url, timeouts: 0, paused_until: null }),
+        // Clears past failures, because the new URL may answer.
+        ...(url !== undefined && { url, ...NO_FAILURES }),
         ...(description !== undefined && { description }),
         ...(events !== undefined && { events: [...events] }),
-        ...(enabled === true && {
-          disabled_at: null,
-          disabled_reason: null,
-          failing_since: null,
-          timeouts: 0,
-          paused_until: null,
-        }),
+        ...(enabled === true && { disabled_at: null, disabled_reason: null, ...NO_FAILURES }),
         // An endpoint that is already disabled keeps its time and reason.
         ...(enabled === false && {
           disabled_at: database.raw('coalesce(disabled_at, now())'),

@@ -33,6 +33,21 @@ describe('db/queries/webhook-endpoints', () => {
     expect(disabled?.disabledReason).to.equal('disabled by its owner');
   });
 
+  it('clears the failures of an old URL when it gets a new one', async () => {
+    // contract 2.4:9 2.4:19
+    const { id } = await createEndpoint(database, account);
+    const failures = { failing_since: new Date(0), timeouts: 3, paused_until: new Date() };
+    await database('webhook_endpoints').where({ id }).update(failures);
+    await updateWebhookEndpoint(database, account.id, id, { description: 'The same address' });
+    expect(await database('webhook_endpoints').where({ id }).first()).to.deep.include(failures);
+    await updateWebhookEndpoint(database, account.id, id, { url: 'https://new.example.com/hook' });
+    expect(await database('webhook_endpoints').where({ id }).first()).to.include({
+      failing_since: null,
+      timeouts: 0,
+      paused_until: null,
+    });
+  });
+
   it('keeps the old secret valid for a while after a new one', async () => {
     // contract 6:23
     const { id } = await createEndpoint(database, account);
