@@ -19,7 +19,8 @@ const USUAL_MEANINGS: Readonly<Record<number, CodeMeaning>> = {
 };
 /** Recognise messages that come without a code. */
 const MODERATION_WORDS = /\bmoderat|safety system|content policy/i;
-const BILLING_WORDS = /billing hard limit|exceeded your current quota/i;
+/** About the operator's account, also where Azure names its content policy. */
+const ACCOUNT_WORDS = /billing hard limit|exceeded your current quota|resource has been temporarily blocked/i;
 /** As in `Please try again in 467ms.` */
 const WAIT_WORDS = /try again in (\d{1,5}(?:\.\d+)?)(ms|s)\b/i;
 
@@ -47,7 +48,7 @@ export function openaiRefusal(answer: VendorAnswer): SubmissionError | null {
 function meaningOf({ code, type, message }: JsonObject): CodeMeaning | null {
   const named = openaiCodes.meaningOf(code) ?? openaiCodes.meaningOf(type);
   if (named !== null) return named;
-  if (BILLING_WORDS.test(String(message))) return 'operator';
+  if (ACCOUNT_WORDS.test(String(message))) return 'operator';
   return MODERATION_WORDS.test(String(message)) ? 'content_policy_violation' : null;
 }
 

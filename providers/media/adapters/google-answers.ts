@@ -52,11 +52,11 @@ export function googleRefusal(answer: VendorAnswer): SubmissionError | null {
   const known = interactionCodes.meaningOf(code);
   if (known !== null && known !== 'bad_request') return submissionErrorFor(known, { operatorMessage });
   if (!VERDICT_STATUSES.includes(answer.status)) return null;
-  // Google reports a wrong key and an account without billing as bad requests.
+  // Google reports a wrong key, an account without billing and a policy of the operator's organization as bad requests.
   const facts = listOf(details).map(objectOf);
   const isKey = facts.some(({ reason }) => String(reason).startsWith('API_KEY_')) || KEY_WORDS.test(String(message));
-  const usual = status === 'FAILED_PRECONDITION' ? 'operator' : 'bad_request';
-  return submissionErrorFor(isKey ? 'operator' : (safetyIn(message) ?? usual), { operatorMessage });
+  const isOurs = isKey || status === 'FAILED_PRECONDITION';
+  return submissionErrorFor(isOurs ? 'operator' : (safetyIn(message) ?? 'bad_request'), { operatorMessage });
 }
 
 /** Google's front end puts the error into a list. */

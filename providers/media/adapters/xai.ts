@@ -42,8 +42,11 @@ const VIDEO: KindTraits = {
 /** While a video waits or renders, the answer has this status, and sometimes no body. */
 const PENDING_STATUS = 202;
 const REQUEST_STATUSES: readonly number[] = [400, 413, 422];
-/** xAI reports a wrong key as a bad request. */
-const KEY_MESSAGE = /API key/i;
+/**
+ * Recognises what only the operator can change, and what xAI reports like faults of a request: a wrong key, a team whose
+ * videos xAI does not keep, and a team without moderation (https://github.com/Wei-Shaw/sub2api/issues/4665).
+ */
+const OPERATOR_MESSAGE = /API key|Zero Data Retention|moderation feature is not available/i;
 const SAFETY_MESSAGE = /moderat|content polic|usage guideline|safety|violat/i;
 /** Pico-USD in a tick: a US dollar has 10,000,000,000 ticks. */
 const PICO_PER_TICK = 100n;
@@ -143,9 +146,9 @@ function refusal(answer: VendorAnswer): SubmissionError | null {
   const isRequest = REQUEST_STATUSES.includes(answer.status);
   // xAI refuses prompts with 400 or 403.
   const isModerated = (isRequest || answer.status === 403) && SAFETY_MESSAGE.test(message);
-  const isKey = isRequest && KEY_MESSAGE.test(message);
+  const isOurs = (isRequest || isModerated) && OPERATOR_MESSAGE.test(message);
   const usual = isRequest ? 'bad_request' : null;
-  const means = isKey ? 'operator' : isModerated ? 'content_policy_violation' : usual;
+  const means = isOurs ? 'operator' : isModerated ? 'content_policy_violation' : usual;
   const operatorMessage = `the upstream answered ${answer.status}`;
   return means && submissionErrorFor(means, { operatorMessage, retryAfterMs: retryAfterMs(answer) });
 }
