@@ -18,7 +18,6 @@ const MAX_REFERENCE_LENGTH = 3 * 2 ** 20;
 const MAX_REFERENCES = 4;
 const LIMITS = {
   files: 1,
-  fields: 40,
   fieldSize: MAX_REFERENCE_LENGTH,
   fieldNameSize: 100,
   fileSize: VOICE.maxFileBytes,
@@ -70,9 +69,6 @@ export async function receiveAudio(
     }));
     spooling.catch(refuse);
   });
-  for (const limit of ['filesLimit', 'fieldsLimit'] as const) {
-    parser.on(limit, () => refuse(badRequest('The form has too many parts.')));
-  }
   parser.on('error', () => {});
   const body = Readable.from(boundedBody(request));
   body.on('error', refuse).pipe(parser);

@@ -195,11 +195,21 @@ function openForm(request: IncomingMessage, announcedBytes: number | null): Form
   };
 }
 
-/** @throws ServiceError `bad_request` for anything but a multipart form */
+/** No form of the API has as many fields beside its files. */
+const MAX_FIELDS = 40;
+
+/**
+ * @returns a parser that fails when the form has more parts than its limits
+ * @throws ServiceError `bad_request` for anything but a multipart form
+ */
 export function createParser({ headers }: IncomingMessage, limits: busboy.Limits = {}): busboy.Busboy {
   if (/^multipart\/form-data\s*;/i.test(headers['content-type'] ?? '')) {
     try {
-      return busboy({ headers, defParamCharset: 'utf8', limits });
+      const parser = busboy({ headers, defParamCharset: 'utf8', limits: { fields: MAX_FIELDS, ...limits } });
+      for (const limit of ['filesLimit', 'fieldsLimit'] as const) {
+        parser.on(limit, () => void parser.destroy(badRequest('The form has too many parts.')));
+      }
+      return parser;
     } catch {
       // Without a boundary.
     }

@@ -10,7 +10,7 @@ import { ObjectTooLargeError } from '../../../storage/storage.ts';
 import type { ArrivingFile } from '../../../services/tasks/uploads.ts';
 import { boundedBody, createParser, toRefusal, tooLarge } from '../../receive-upload.ts';
 
-const LIMITS = { files: 17, fields: 40, fieldSize: 64 * 1024, fieldNameSize: 100 };
+const LIMITS = { files: 17, fieldSize: 64 * 1024, fieldNameSize: 100 };
 
 export interface ReceivedForm {
   /** A part named `a[b]` is the field `b` of the object `a`. */
@@ -48,9 +48,6 @@ export async function receiveForm(
     stored.catch((error: unknown) => void parser.destroy(error instanceof Error ? error : undefined));
     storing.push(stored);
   });
-  for (const limit of ['filesLimit', 'fieldsLimit'] as const) {
-    parser.on(limit, () => void parser.destroy(badRequest('The form has too many parts.')));
-  }
   parser.on('error', () => {});
   const body = Readable.from(boundedBody(request));
   body.on('error', (error) => parser.destroy(error)).pipe(parser);

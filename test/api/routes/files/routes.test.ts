@@ -147,6 +147,7 @@ describe('POST /v1/files', () => {
 
   describe('an upload that is not accepted', () => {
     const file = { filename: 'a.png', content: PNG };
+    const manyFields = Array.from({ length: 41 }, (_, index) => ({ name: `field${index}`, content: '' }));
     const json = { 'content-type': 'application/json' };
     const cases: readonly [string, Buffer, Record<string, string>, RegExp][] = [
       [
@@ -157,6 +158,7 @@ describe('POST /v1/files', () => {
       ],
       ['an empty file', formOf({ filename: 'a.png', content: '' }), FORM_HEADERS, /empty/],
       ['a form without a file', formOf({ name: 'purpose', content: 'x' }), FORM_HEADERS, /the part "file"/], // contract 4.5:1 4.5:4 4.5:7
+      ['a form of many fields', formOf(...manyFields, file), FORM_HEADERS, /too many parts/], // contract 4.5:24
       ['a form without parts', endOfForm(), FORM_HEADERS, /the part "file"/],
       ['a part called file that is none', formOf({ content: PNG }), FORM_HEADERS, /with a filename/],
       ['two files', formOf(file, file), FORM_HEADERS, /one file/], // contract 4.5:1 4.5:4 4.5:7
