@@ -4,7 +4,10 @@ import type { Database } from '../database.ts';
 const RECENT_TASKS = 200;
 const MIN_TASKS = 10;
 
-/** Computes how long the latest successful tasks of a model took in the last day; null if there were too few. */
+/**
+ * Computes how long the latest successful tasks of a model took in the last day; null if there were too few. A task that
+ * claimed a late result has no time to run, and does not count.
+ */
 export async function findTypicalSeconds(database: Database, model: string): Promise<TypicalSeconds | null> {
   const { rows } = await database.raw<{ rows: { p50: number | null; p90: number | null; samples: string }[] }>(
     /* sql */ `
@@ -13,7 +16,7 @@ export async function findTypicalSeconds(database: Database, model: string): Pro
     FROM (
       SELECT extract(epoch FROM completed_at - created_at)::float8 AS seconds FROM tasks
       WHERE model = :model AND status = 'succeeded' AND completed_at > now() - interval '1 day'
-        AND created_at > now() - interval '2 days'
+        AND created_at > now() - interval '2 days' AND deadline_at > created_at
       ORDER BY completed_at DESC LIMIT :limit) AS recent`,
     { model, limit: RECENT_TASKS },
   );

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Database } from '../../../db/database.ts';
 import { findTypicalSeconds } from '../../../db/queries/typical-seconds.ts';
-import { newId } from '../../../domain/ids.ts';
+import { createdAtMsOf, newId } from '../../../domain/ids.ts';
 import { useTestDatabase } from '../../support/database.ts';
 import {
   createFundedKey,
@@ -62,6 +62,18 @@ describe('db/queries/typical-seconds', () => {
     expect(await findTypicalSeconds(database, 'mixed')).to.equal(null);
     await finishTasks('mixed', [30]);
     expect(await findTypicalSeconds(database, 'mixed')).to.include({ samples: 10 });
+  });
+
+  it('counts no tasks that claimed a late result', async () => {
+    // contract 2.1:25
+    await finishTasks(
+      'late',
+      Array.from({ length: 10 }, () => 30),
+    );
+    const id = newId('task');
+    const createdAt = new Date(createdAtMsOf('task', id));
+    await finishAsSucceeded(database, await createTaskRow(database, key, { id, model: 'late', deadlineAt: createdAt }));
+    expect(await findTypicalSeconds(database, 'late')).to.include({ samples: 10 });
   });
 
   it('uses the latest 200 tasks', async () => {
