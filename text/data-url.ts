@@ -3,6 +3,9 @@ import { badRequest } from '../domain/errors.ts';
 import type { Source } from './canonical.ts';
 import { described, reader, type Reader, readText } from './read.ts';
 
+/** The name of a file without one: OpenAI's formats require a name with the bytes of a file. */
+export const DEFAULT_FILENAME = 'file';
+
 /** For the media type and its parameters; no known type is longer. */
 const MAXIMUM_HEAD_LENGTH = 1_024;
 

@@ -15,13 +15,14 @@ import type {
   Turn,
 } from '../canonical.ts';
 import { withPortableCallIds } from '../call-ids.ts';
-import { urlOf } from '../data-url.ts';
+import { DEFAULT_FILENAME, urlOf } from '../data-url.ts';
 import { forwardedFields } from '../fields.ts';
 import { mapItems } from '../map-json.ts';
 import { compact } from '../read.ts';
 import { pairToolResults, textOf, transcriptOf } from '../turns.ts';
 import { objectOf } from '../upstream-errors.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
+import { earlierReasoning, withEarlierReasoning } from './earlier-reasoning.ts';
 import { renderFunctionCall } from './render-result.ts';
 import { READ_REQUEST } from './request-shape.ts';
 
@@ -64,7 +65,7 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
     path: PATH,
     headers: headersOf(options),
     body: Object.assign(
-      withoutEmpty(forwardedFields(body, FORWARDED)),
+      acceptedBody(forwardedFields(body, FORWARDED), request, options),
       compact({ model: options.model, reasoning_effort: request.reasoningEffort }),
       fieldsTaken(request, options),
       request.audioOutput && { audio: body['audio'] },
@@ -78,13 +79,32 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
   return { ...streamed, shouldKeepEvent: ({ data }) => !HAS_NO_CHOICES.test(data) || !isUsageAlone(data) };
 }
 
-/** Leaves out empty lists, which some upstreams refuse, as they do settings for tools without tools. */
-function withoutEmpty({ tools, tool_choice, parallel_tool_calls, stop, ...others }: JsonObject): JsonObject {
+/** A client's body as every upstream accepts it: without empty lists, settings for tools without tools, and options of a stream without one. */
+function acceptedBody(
+  { tools, tool_choice, parallel_tool_calls, stop, stream_options, ...others }: JsonObject,
+  { stream }: TextRequest,
+  options: UpstreamOptions,
+): JsonObject {
   const toolFields = tools === undefined || isEmptyList(tools) ? {} : { tools, tool_choice, parallel_tool_calls };
-  const kept = compact({ ...others, ...toolFields, stop: isEmptyList(stop) ? undefined : stop });
-  return mapItems(kept, 'messages', (message) =>
-    isEmptyList(message['tool_calls']) ? compact({ ...message, tool_calls: undefined }) : message,
-  );
+  const kept = compact({
+    ...others,
+    ...toolFields,
+    stop: isEmptyList(stop) ? undefined : stop,
+    stream_options: stream ? stream_options : undefined,
+  });
+  return mapItems(kept, 'messages', (message) => withEarlierReasoning(acceptedMessage(message), options));
+}
+
+/** Only the format's vendor knows the role `developer`, which is another name of `system`. */
+function acceptedMessage(message: JsonObject): JsonObject {
+  const { role, tool_calls: calls } = message;
+  const isDeveloper = role === 'developer';
+  if (!isDeveloper && !isEmptyList(calls)) return message;
+  return compact({
+    ...message,
+    role: isDeveloper ? 'system' : role,
+    tool_calls: isEmptyList(calls) ? undefined : calls,
+  });
 }
 
 function isEmptyList(value: unknown): boolean {
@@ -178,10 +198,11 @@ function renderFile(part: FilePart): JsonObject {
     throw badRequest(`the model takes audio as wav or mp3, not as ${part.source.mediaType}: convert the audio`);
   }
   if (format !== undefined) return { type: 'input_audio', input_audio: { data: part.source.data, format } };
-  return { type: 'file', file: compact({ file_data: urlOf(part.source), filename: part.filename }) };
+  return { type: 'file', file: { file_data: urlOf(part.source), filename: part.filename ?? DEFAULT_FILENAME } };
 }
 
-function renderAnswer(parts: readonly AssistantPart[], { speaks = false }: UpstreamOptions): JsonObject {
+function renderAnswer(parts: readonly AssistantPart[], options: UpstreamOptions): JsonObject {
+  const { speaks = false } = options;
   const audio = parts.find((part) => part.type === 'audio');
   const audioId = speaks ? audio?.audioId : undefined;
   const spoken = audio === undefined || audioId !== undefined ? [] : [transcriptOf(audio).text];
@@ -192,7 +213,7 @@ function renderAnswer(parts: readonly AssistantPart[], { speaks = false }: Upstr
     role: 'assistant',
     content: text === '' && (calls.length > 0 || audioId !== undefined) ? null : text,
     audio: audioId === undefined ? undefined : { id: audioId },
-    reasoning_content: reasoning === '' ? undefined : reasoning,
+    reasoning_content: earlierReasoning(reasoning, options),
     tool_calls: calls.length === 0 ? undefined : calls.map(renderFunctionCall),
   });
 }

@@ -69,7 +69,10 @@ interface Message {
   readonly content: JsonObject[];
 }
 
-/** Messages with alternating roles. */
+/** The user's message before a conversation that starts with an answer, such as a greeting: Bedrock refuses such a conversation. */
+const SILENT_USER = '…';
+
+/** Messages with alternating roles, from the user's first. */
 function renderMessages(turns: readonly Turn[]): readonly Message[] {
   const messages: Message[] = [];
   const names = new DocumentNames();
@@ -81,6 +84,7 @@ function renderMessages(turns: readonly Turn[]): readonly Message[] {
     if (last?.role !== role) messages.push({ role, content });
     else for (const block of content) last.content.push(block);
   }
+  if (messages[0]?.role === 'assistant') messages.unshift({ role: 'user', content: renderText(SILENT_USER) });
   return messages;
 }
 

@@ -2,7 +2,7 @@
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import type { AssistantPart, InputPart, OutputFormat, TextRequest, Tool, ToolChoice, Turn } from '../canonical.ts';
 import { callIdReplacements, withPortableCallIds } from '../call-ids.ts';
-import { urlOf } from '../data-url.ts';
+import { DEFAULT_FILENAME, urlOf } from '../data-url.ts';
 import { forwardedFields } from '../fields.ts';
 import { compact } from '../read.ts';
 import { pairToolResults, transcriptOf } from '../turns.ts';
@@ -15,9 +15,6 @@ const PATH = '/responses';
 
 /** Upstreams of this format refuse a smaller budget, which clients of other formats send to try out a model. */
 export const MINIMUM_OUTPUT_TOKENS = 16;
-
-/** Upstreams of this format require a file name with the bytes of a file. */
-const DEFAULT_FILENAME = 'file';
 
 /** Signatures of calls have no effect here. The gateway cuts at stop sequences. */
 export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {

@@ -263,6 +263,84 @@ describe('chat completions upstream', () => {
     expect(upstream.forwardRequest(whole, request, options).body).to.deep.equal(whole);
   });
 
+  it('receives a client’s developer messages as system messages', () => {
+    // contract 4.8.1:45
+    const rest = { content: 'Be brief.', name: 'genway' };
+    const body = {
+      model: 'm',
+      messages: [
+        { role: 'developer', ...rest },
+        { role: 'user', content: 'Hi' },
+      ],
+    };
+    const { messages } = upstream.forwardRequest(body, textRequest(), options).body;
+    expect(messages).to.deep.equal([{ role: 'system', ...rest }, body.messages[1]]);
+  });
+
+  it('receives no options of a stream with a request for a whole answer', () => {
+    // contract 4.8:35
+    const body = { model: 'm', messages: [], stream: false, stream_options: { include_usage: true } };
+    const { body: sent } = upstream.forwardRequest(body, textRequest({ stream: false }), options);
+    expect(sent).to.not.have.any.keys('stream_options');
+  });
+
+  describe('receives in place of reasoning that the client dropped', () => {
+    const question = { role: 'user', content: 'Hi' };
+    const answered = { role: 'assistant', content: 'Hello' };
+    const turns: Turn[] = [
+      { role: 'user', parts: [{ type: 'text', text: 'Hi' }] },
+      { role: 'assistant', parts: [{ type: 'text', text: 'Hello' }] },
+    ];
+    /** Both kinds of requests to a model. */
+    function messagesTo(model: string, reasons: boolean): unknown[] {
+      const named = { ...options, model, reasons };
+      const body = { model: 'm', messages: [question, answered] };
+      return [
+        upstream.forwardRequest(body, textRequest({ turns }), named).body['messages'],
+        upstream.buildRequest(textRequest({ turns }), named).body['messages'],
+      ];
+    }
+
+    for (const model of ['deepseek-v4-pro', 'moonshotai/Kimi-K2.5', 'mimo-v2-pro']) {
+      it(`a blank, if the model is ${model}`, () => {
+        // contract 4.8:63
+        const messages = [question, { ...answered, reasoning_content: ' ' }];
+        expect(messagesTo(model, true)).to.deep.equal([messages, messages]);
+      });
+    }
+
+    it('nothing, if the model does not reason or has another name', () => {
+      // contract 4.8:63
+      const messages = [question, answered];
+      expect([...messagesTo('deepseek-chat', false), ...messagesTo('gpt-6-sol', true)]).to.deep.equal(
+        Array.from({ length: 4 }, () => messages),
+      );
+    });
+
+    it('nothing, if the client kept the reasoning', () => {
+      // contract 4.8:63
+      for (const kept of [{ reasoning_content: 'Hm.' }, { reasoning: 'Hm.' }]) {
+        const messages = [question, { ...answered, ...kept }];
+        const named = { ...options, model: 'deepseek-v4-pro', reasons: true };
+        const { body } = upstream.forwardRequest({ model: 'm', messages }, textRequest(), named);
+        expect(body['messages']).to.deep.equal(messages);
+      }
+    });
+  });
+
+  it('receives a name with every file', () => {
+    // contract 4.8:29
+    const source = { kind: 'base64', mediaType: 'application/pdf', data: 'JVBERg==' } as const;
+    const names = [undefined, 'a.pdf'].map((filename) => {
+      const turns: Turn[] = [{ role: 'user', parts: [{ type: 'file', source, filename }] }];
+      return upstream.buildRequest(textRequest({ turns }), options).body['messages'];
+    });
+    expect(names).to.containSubset([
+      [{ content: [{ file: { filename: 'file' } }] }],
+      [{ content: [{ file: { filename: 'a.pdf' } }] }],
+    ]);
+  });
+
   it('receives options for web search only where its route permits them', () => {
     // contract 4.8.1:22
     const chatFields = { web_search_options: {} };

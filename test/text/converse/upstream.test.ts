@@ -45,6 +45,16 @@ describe('Converse upstream', () => {
         .map((message) => objectOf(message)['content']);
     }
 
+    it('have a message of the user before a conversation that starts with an answer', () => {
+      // contract 4.8:62
+      const greeting: Turn = { role: 'assistant', parts: [text('Welcome!')] };
+      expect(bodyOf({ turns: [greeting, asked] })['messages']).to.deep.equal([
+        { role: 'user', content: [{ text: '…' }] },
+        { role: 'assistant', content: [{ text: 'Welcome!' }] },
+        { role: 'user', content: [{ text: 'Look' }] },
+      ]);
+    });
+
     it('have the system text of the beginning in one place, and later system text in its own', () => {
       const body = bodyOf({
         turns: [
