@@ -2,6 +2,7 @@
  * Tool call ids that every upstream accepts. Upstreams make ids as they like and refuse those that others made; at most
  * 64 letters, digits, `_` and `-` are safe everywhere.
  */
+import { digestOf } from '../domain/digest.ts';
 import { randomLetters } from '../domain/ids.ts';
 import type { Turn } from './canonical.ts';
 
@@ -9,6 +10,11 @@ const MAXIMUM_LENGTH = 64;
 /** `_` and the number that distinguishes ids with the same beginning. */
 const MAX_SUFFIX = 9;
 const PORTABLE = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** The models of Mistral, by their names, which refuse longer and shorter ids: https://docs.mistral.ai/capabilities/function_calling */
+const MISTRAL = /mistral|ministral|mixtral|codestral|devstral|magistral|pixtral|voxtral/i;
+const MISTRAL_ID = /^[A-Za-z0-9]{9}$/;
+const MISTRAL_LENGTH = 9;
 
 /** The prefix of ids that the gateway makes, which no upstream uses. */
 const MINTED = 'call_minted_';
@@ -32,31 +38,49 @@ export function isMintedCallId(id: string): boolean {
 /**
  * The ids in a conversation that some upstream would refuse, each with its replacement. Replacements stay the same as
  * the conversation grows, so that upstreams' caches of it remain useful.
+ *
+ * @param model the vendor's name for the model
  */
-export function callIdReplacements(turns: readonly Turn[]): ReadonlyMap<string, string> {
-  const ids = new Set(turns.flatMap(callIdsOf));
+export function callIdReplacements(turns: readonly Turn[], model = ''): ReadonlyMap<string, string> {
+  const [accepted, replacementOf] = MISTRAL.test(model)
+    ? ([MISTRAL_ID, mistralReplacement] as const)
+    : ([PORTABLE, portableReplacement] as const);
+  const ids = callIdsIn(turns);
   const replacements = new Map<string, string>();
+  // Ids with the same beginning share a counter, so that no number is tried twice.
   const counts = new Map<string, number>();
   for (const id of ids) {
-    if (PORTABLE.test(id)) continue;
-    let replacement = id.slice(0, MAXIMUM_LENGTH).replaceAll(/[^A-Za-z0-9_-]/g, '_') || 'call';
-    // Ids with the same beginning share a counter, so that no number is tried twice.
-    const beginning = replacement.slice(0, MAXIMUM_LENGTH - MAX_SUFFIX);
-    let count = counts.get(beginning) ?? 1;
-    while (ids.has(replacement)) {
-      count += 1;
-      replacement = `${beginning}_${count}`;
-    }
-    counts.set(beginning, count);
+    if (accepted.test(id)) continue;
+    const replacement = replacementOf(id, ids, counts);
     ids.add(replacement);
     replacements.set(id, replacement);
   }
   return replacements;
 }
 
-/** The turns, with call ids that every upstream accepts. */
-export function withPortableCallIds(turns: readonly Turn[]): readonly Turn[] {
-  const replacements = callIdReplacements(turns);
+type Replace = (id: string, taken: ReadonlySet<string>, counts: Map<string, number>) => string;
+
+const portableReplacement: Replace = (id, taken, counts) => {
+  let replacement = id.slice(0, MAXIMUM_LENGTH).replaceAll(/[^A-Za-z0-9_-]/g, '_') || 'call';
+  const beginning = replacement.slice(0, MAXIMUM_LENGTH - MAX_SUFFIX);
+  let count = counts.get(beginning) ?? 1;
+  while (taken.has(replacement)) {
+    count += 1;
+    replacement = `${beginning}_${count}`;
+  }
+  counts.set(beginning, count);
+  return replacement;
+};
+
+const mistralReplacement: Replace = (id, taken) => {
+  let digest = digestOf(id);
+  while (taken.has(digest.slice(0, MISTRAL_LENGTH))) digest = digestOf(digest);
+  return digest.slice(0, MISTRAL_LENGTH);
+};
+
+/** The turns, with call ids that every upstream accepts. @param model the vendor's name for the model */
+export function withPortableCallIds(turns: readonly Turn[], model?: string): readonly Turn[] {
+  const replacements = callIdReplacements(turns, model);
   if (replacements.size === 0) return turns;
   const rename = <Part extends { readonly callId: string }>(part: Part): Part => ({
     ...part,
@@ -67,6 +91,11 @@ export function withPortableCallIds(turns: readonly Turn[]): readonly Turn[] {
     if (turn.role !== 'assistant') return turn;
     return { ...turn, parts: turn.parts.map((part) => (part.type === 'tool-call' ? rename(part) : part)) };
   });
+}
+
+/** The ids of the calls and results in a conversation. */
+export function callIdsIn(turns: readonly Turn[]): Set<string> {
+  return new Set(turns.flatMap(callIdsOf));
 }
 
 function callIdsOf({ role, parts }: Turn): string[] {

@@ -1,6 +1,7 @@
 /** Combines two formats: converts a client's request for an upstream of another format, and the answer back. */
 import type { JsonObject } from '../domain/json.ts';
 import type { StreamEvent, TextRequest } from './canonical.ts';
+import { callIdsIn } from './call-ids.ts';
 import { collect } from './collect.ts';
 import { withFittingSchemas } from './fit-schemas.ts';
 import { readEvents, type Frame } from './frames.ts';
@@ -113,12 +114,12 @@ export function planUnexpectedAnswer(
  * client that leaves does not wait for it.
  */
 function normalized(
-  { sampling }: TextRequest,
+  { sampling, turns }: TextRequest,
   meter: Meter,
   joined: JoinedChoice | null,
 ): Stage<StreamEvent, StreamEvent> {
   const kept = chain(meter.stage(), limitChoices(joined === null ? (sampling.choiceCount ?? 1) : 1));
-  return chain(kept, normalize());
+  return chain(kept, normalize(callIdsIn(turns)));
 }
 
 /**

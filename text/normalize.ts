@@ -5,7 +5,7 @@
  * - missing or repeated starts and ends: the first delta opens a part, and it is closed once;
  * - interleaved tool calls: each waits for those before it, which end when their end arrives, when their arguments are
  *   complete JSON and another part starts, or with the stream;
- * - empty or repeated call ids: replaced; empty arguments: `{}`;
+ * - empty or repeated call ids, also those that the conversation has already: replaced; empty arguments: `{}`;
  * - a finish reason that contradicts the presence of tool calls: corrected;
  * - audio and probabilities anywhere in an answer: passed at once, since they overlap no part;
  * - a finish or usage that comes early, late, twice or in pieces: merged and emitted at the end, usage first;
@@ -17,9 +17,9 @@ import { mergeUsage, type Finish, type FinishReason, type StreamEvent, type Usag
 import { ObjectText } from './object-text.ts';
 import type { Emit, Stage } from './stage.ts';
 
-/** The stage from an upstream's sloppy events to legal ones. */
-export function normalize(): Stage<StreamEvent, StreamEvent> {
-  return new Normalizer();
+/** The stage from an upstream's sloppy events to legal ones. @param earlierCallIds those of the conversation */
+export function normalize(earlierCallIds?: ReadonlySet<string>): Stage<StreamEvent, StreamEvent> {
+  return new Normalizer(earlierCallIds);
 }
 
 type StartEvent = Extract<StreamEvent, { type: 'text-start' | 'reasoning-start' | 'tool-input-start' }>;
@@ -57,10 +57,14 @@ class Normalizer implements Stage<StreamEvent, StreamEvent> {
   readonly #usedIds = new Set<string>();
   /** How many parts had each id. */
   readonly #idCounts = new Map<string, number>();
-  readonly #usedCallIds = new Set<string>();
+  readonly #usedCallIds: Set<string>;
   #started = false;
   #hasParts = false;
   #usage: Usage | null = null;
+
+  constructor(earlierCallIds?: ReadonlySet<string>) {
+    this.#usedCallIds = new Set(earlierCallIds);
+  }
 
   push(event: StreamEvent, emit: Emit<StreamEvent>): void {
     this.#startResponse(event, emit);

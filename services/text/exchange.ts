@@ -390,7 +390,7 @@ function canPassOn(format: WireFormat, request: TextRequest, route: TextRoute): 
   if (boundToCut(format, request) !== null) return false;
   if (name === 'responses') return true;
   if (stopSequencesToCut(format, format, request).length > 0) return false;
-  return name === 'generate-content' || callIdReplacements(turns).size === 0;
+  return name === 'generate-content' || callIdReplacements(turns, route.baseModel ?? route.model).size === 0;
 }
 
 /** Whether the upstream of a route searches the web itself for a request of its own format. */

@@ -73,4 +73,20 @@ describe('ids of tool calls', () => {
       { ...input[2], call_id: 'x'.repeat(64) },
     ]);
   });
+
+  it('become nine letters and digits for the models of Mistral, and stay where they are that already', () => {
+    // contract 4.8:64
+    const turns = ['call_1', 'D681PevKs', 'call_minted_0'].flatMap(exchange);
+    for (const model of ['mistral-large-latest', 'devstral-2', 'mistralai/Ministral-3', 'codestral', 'open-mixtral']) {
+      const [call = '', result, kept, , minted = ''] = idsOf(withPortableCallIds(turns, model));
+      expect(call)
+        .to.match(/^[A-Za-z0-9]{9}$/)
+        .and.to.equal(result);
+      expect(minted)
+        .to.match(/^[A-Za-z0-9]{9}$/)
+        .and.to.not.equal(call);
+      expect(kept).to.equal('D681PevKs');
+    }
+    expect(withPortableCallIds(turns, 'gpt-6-sol')).to.equal(turns);
+  });
 });

@@ -1,10 +1,12 @@
 import { expect } from 'chai';
-import { type StreamEvent, UNREPORTED_USAGE } from '../../text/canonical.ts';
+import { type StreamEvent, type Turn, UNREPORTED_USAGE } from '../../text/canonical.ts';
 import { chatCompletions } from '../../text/chat-completions/index.ts';
 import { planConversion } from '../../text/convert.ts';
 import { FORMATS } from '../../text/formats.ts';
+import { messages } from '../../text/messages/index.ts';
 import { Meter } from '../../text/meter.ts';
 import { runStage } from '../../text/stage.ts';
+import { arrayOf, objectOf } from '../../text/upstream-errors.ts';
 import type { WireFormat } from '../../text/wire-format.ts';
 import { fromBytes, renderContext, roundTrip, streamedTo, textRequest, textResult } from './support.ts';
 
@@ -40,6 +42,23 @@ describe('conversion', () => {
     runStage(inReads(7), fromBytes(plan.convertStream(renderContext())));
     expect(meter).to.include({ finished: true, outputLength: 5 });
     expect(meter.usage).to.include({ inputTotal: 4, cacheRead: 1, outputTotal: 2 });
+  });
+
+  it('gives a call another id than the earlier calls of the conversation have', () => {
+    // contract 4.8:65
+    const call = { id: 'call_0', type: 'function', function: { name: 'look', arguments: '{}' } };
+    const body = {
+      choices: [{ index: 0, message: { role: 'assistant', tool_calls: [call] }, finish_reason: 'tool_calls' }],
+    };
+    const idIn = (turns: readonly Turn[]): unknown => {
+      const plan = planConversion(messages, chatCompletions, textRequest({ turns }), options, new Meter());
+      return objectOf(arrayOf(plan.convertResult(body, renderContext())?.['content'])[0])['id'];
+    };
+    const parts = [{ type: 'tool-call', callId: 'call_0', name: 'look', arguments: '{}' }] as const;
+    expect(idIn([])).to.equal('call_0');
+    expect(idIn([{ role: 'assistant', parts }]))
+      .to.be.a('string')
+      .and.not.equal('call_0');
   });
 
   it('cuts at stop sequences itself if the client must receive the matching one and the upstream does not report it', () => {

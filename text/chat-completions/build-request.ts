@@ -35,7 +35,9 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
   const { sampling } = request;
   const body = compact({
     model: options.model,
-    messages: pairToolResults(withPortableCallIds(request.turns)).flatMap((turn) => renderTurn(turn, options)),
+    messages: pairToolResults(withPortableCallIds(request.turns, options.baseModel ?? options.model)).flatMap((turn) =>
+      renderTurn(turn, options),
+    ),
     stream: request.stream,
     stream_options: request.stream ? STREAM_OPTIONS : undefined,
     ...outputBound(sampling, options),
