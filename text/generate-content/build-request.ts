@@ -8,7 +8,6 @@ import type {
   FilePart,
   ImagePart,
   OutputFormat,
-  ReasoningEffort,
   Sampling,
   TextRequest,
   Tool,
@@ -35,6 +34,7 @@ import { camelCased } from './names.ts';
 import { searchTools } from './request-shape.ts';
 import { createSchemaSizeBudget, withoutReferences, type SchemaSizeBudget } from './schema.ts';
 import { SKIP_SIGNATURE } from './signatures.ts';
+import { renderThinking } from './thinking.ts';
 
 export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
   checkArguments(request.turns);
@@ -49,7 +49,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
       ...renderSampling(request.sampling),
       ...(request.outputFormat === undefined ? {} : renderOutputFormat(request.outputFormat, budget)),
       ...(request.audioOutput === undefined
-        ? { thinkingConfig: renderThinking(request) }
+        ? compact({ thinkingConfig: renderThinking(request, options) })
         : renderAudioOutput(request.audioOutput, request.stream)),
     },
   });
@@ -132,27 +132,6 @@ function renderAudioOutput({ voice, format, hasText, speechConfig }: AudioOutput
   return compact({
     responseModalities: hasText === true ? ['TEXT', 'AUDIO'] : ['AUDIO'],
     speechConfig: speechConfig ?? (voice === undefined ? undefined : named),
-  });
-}
-
-/** The levels that all thinking models have; thinking cannot be turned off. */
-const THINKING_LEVELS: Readonly<Record<ReasoningEffort, 'low' | 'medium' | 'high'>> = {
-  none: 'low',
-  minimal: 'low',
-  low: 'low',
-  medium: 'medium',
-  high: 'high',
-  xhigh: 'high',
-  max: 'high',
-};
-
-/** Asks for the text of the thinking, because the other formats show it. Upstreams refuse a level beside a budget. */
-function renderThinking({ reasoningEffort: effort, reasoningBudget: thinkingBudget }: TextRequest): JsonObject {
-  const hasLevel = effort !== undefined && thinkingBudget === undefined;
-  return compact({
-    includeThoughts: true,
-    thinkingLevel: hasLevel ? THINKING_LEVELS[effort] : undefined,
-    thinkingBudget,
   });
 }
 
