@@ -54,8 +54,8 @@ export interface RequestFormat {
   readonly keepAliveFrame: string | null;
 
   /**
-   * A body of another format that clients send to the address of this one, as a body of this format, for models with
-   * full compatibility; any other body is returned as it is.
+   * A body of an agent as upstreams should get it, for models with full compatibility: as a body of this format, if it has
+   * another one, and without what the agent adds for itself. Any other body is returned as it is.
    *
    * @throws ServiceError `bad_request` like `parseRequest`
    */

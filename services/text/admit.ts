@@ -14,7 +14,7 @@ import type { SingleFormat, ParseContext, WireFormat } from '../../text/wire-for
 import { withBatchPrices, withPrices } from '../money/customer-prices.ts';
 import { boundInput, maxSearches } from './bound-input.ts';
 import { checkEarly, isLarge } from './check-early.ts';
-import { chooseModel, compatibilityOf } from './choose-model.ts';
+import { adoptedBody, chooseModel, compatibilityOf } from './choose-model.ts';
 import { type ClientExchange, countNow, type ReceiveBody } from './client-exchange.ts';
 import { endUserOf } from './end-user.ts';
 import { estimateAudioTokens, inputTokenEstimate } from './estimate-tokens.ts';
@@ -68,10 +68,9 @@ export async function admit(incoming: IncomingTextRequest, services: TextService
   const { catalogue } = services;
   const compatibility = compatibilityOf(parseContext.address?.model ?? sent['model'], catalogue);
   const refers = mayRefer(format.name, compatibility);
-  const adopted = compatibility === 'full' ? (format.client.adoptBody?.(sent) ?? sent) : sent;
   const { body, previousId } = refers
     ? await services.responses.complete(sent, caller.account.id)
-    : { body: adopted, previousId: null };
+    : { body: adoptedBody(format, sent, compatibility), previousId: null };
   const parsed = format.client.parseRequest(body, { ...parseContext, compatibility });
   const isStored = refers && sent['store'] !== false && storedMinutesOf(caller.account) > 0;
   const understood = refers ? { ...parsed, echo: { ...parsed.echo, isStored } } : parsed;

@@ -7,6 +7,7 @@ import { noEmbeddingsError } from '../../text/embeddings/index.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { withOfferedEffort } from '../../text/reasoning.ts';
 import { unusedFields } from '../../text/unused-fields.ts';
+import type { RequestFormat } from '../../text/wire-format.ts';
 import { isAllowedModel, modelRefusal } from '../../domain/api-key.ts';
 import type { Compatibility } from '../../domain/compatibility.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
@@ -40,6 +41,15 @@ export interface ChosenModel {
 /** How much of a request's fields the requested model honours. @param modelId as sent */
 export function compatibilityOf(modelId: unknown, { textModels }: Catalogue): Compatibility {
   return (typeof modelId === 'string' ? textModels.get(modelId)?.compatibility : undefined) ?? 'specification';
+}
+
+/** The body of a request as models of this compatibility get it. */
+export function adoptedBody(
+  { client }: { readonly client: Pick<RequestFormat, 'adoptBody'> },
+  body: JsonObject,
+  compatibility: Compatibility,
+): JsonObject {
+  return compatibility === 'full' ? (client.adoptBody?.(body) ?? body) : body;
 }
 
 /**

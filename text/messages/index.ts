@@ -3,6 +3,7 @@ import { presentMessagesError } from '../../domain/error-envelope.ts';
 import { countWith } from '../count-input.ts';
 import { encodeEvent } from '../sse.ts';
 import type { WireFormat } from '../wire-format.ts';
+import { adoptBody } from './adopt-body.ts';
 import { buildRequest, forwardRequest, canSendStopSequence } from './build-request.ts';
 import { renderError, renderStreamError } from './errors.ts';
 import { createRepairer } from './repair.ts';
@@ -29,6 +30,7 @@ export const messages: WireFormat = {
     schemaNames: { tool: 'tools.input_schema', answer: 'output_config.format.schema', strictTool: 'tools.strict' },
     hasStopSequence: true,
     keepAliveFrame: encodeEvent('{"type":"ping"}', 'ping'),
+    adoptBody,
     parseRequest,
     renderResult,
     renderStream,

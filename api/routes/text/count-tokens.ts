@@ -15,7 +15,7 @@ import { endpoint, endpoints, type RequestLine, type UnnamedEndpoint } from '../
 import { refusalsIn } from '../../openapi/text.ts';
 import { readJsonBody } from '../../middlewares/json-body.ts';
 import type { Context } from '../../state.ts';
-import { chooseModel, compatibilityOf } from '../../../services/text/choose-model.ts';
+import { adoptedBody, chooseModel, compatibilityOf } from '../../../services/text/choose-model.ts';
 import { mayRefer } from '../../../services/text/stored-responses.ts';
 
 interface CountDefinition {
@@ -57,7 +57,9 @@ async function countIn(
 ): Promise<number> {
   const compatibility = compatibilityOf(parseContext.address?.model ?? sent['model'], catalogue);
   const refers = mayRefer(format.name, compatibility);
-  const { body } = refers ? await text.responses.complete(sent, caller.account.id) : { body: sent };
+  const { body } = refers
+    ? await text.responses.complete(sent, caller.account.id)
+    : { body: adoptedBody(format, sent, compatibility) };
   const parsed = format.client.parseRequest(body, { ...parseContext, compatibility });
   const { model, request } = chooseModel(format.name, body, parsed, caller.key, catalogue);
   const counted = { format, body, request, model, accountId: caller.account.id };
