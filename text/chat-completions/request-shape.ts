@@ -358,6 +358,8 @@ const requestOf = (select: ReaderSelector) =>
       reasoning_split: forwardedAs('boolean'),
       repetition_penalty: forwardedAs('number'),
       thinking: forwardedAs('object'),
+      thinking_budget: forwardedAs('number'),
+      extra_body: ignoredAs('object'),
       provider: ignoredAs('object'),
       transforms: ignored,
       usage: ignoredAs('object'),

@@ -116,7 +116,12 @@ export function inputOf(part: Part): InputPart[] {
 
 export const readContent = named(
   'Content',
-  nativeFields({ role: optional(oneOf(['user', 'model'])), parts: optional(arrayOf(readPart)) }),
+  nativeFields({
+    role: optional(
+      described(oneOf(['user', 'model', 'function']), '`function` is the earlier role of function responses'),
+    ),
+    parts: optional(arrayOf(readPart)),
+  }),
 );
 
 /** Texts only. */

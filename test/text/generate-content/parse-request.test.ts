@@ -92,7 +92,7 @@ describe('native request', () => {
     [{ contents: [] }, '"contents" requires at least 1 item with a part'],
     [{ contents: [{ role: 'user', parts: [] }] }, '"contents" requires at least 1 item with a part'],
     [{ contents: 'Hello' }, '"contents" must be an array'],
-    [{ contents: [{ role: 'system', parts: [] }] }, '"contents[0].role" must be one of: [user model]'],
+    [{ contents: [{ role: 'system', parts: [] }] }, '"contents[0].role" must be one of: [user model function]'],
     [{ contents: [{ role: 'user', parts: ['Hello'] }] }, '"contents[0].parts[0]" must be an object'],
     [
       { contents: [{ role: 'user', parts: [{}] }] },
@@ -249,6 +249,14 @@ describe('native request', () => {
   });
 
   describe('function calls', () => {
+    it('have responses also from the role function, as earlier clients send them', () => {
+      // contract 4.8.4:4
+      const called = { role: 'model', parts: [call('look')] };
+      expect(turnsOf(called, { role: 'function', parts: [response('look')] })).to.deep.equal(
+        turnsOf(called, { role: 'user', parts: [response('look')] }),
+      );
+    });
+
     it('get an id by position if they have none, and responses the id of the next call of the same name', () => {
       const turns = turnsOf(
         { role: 'model', parts: [call('look'), call('find'), call('look')] },
