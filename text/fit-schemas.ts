@@ -1,7 +1,7 @@
 /** Schemas of a request as the vendors of a format accept them. A description states, in words, what a schema loses. */
 import { isObject, type JsonObject } from '../domain/json.ts';
 import type { TextRequest, Tool } from './canonical.ts';
-import { subschemasOf } from './json-schema.ts';
+import { inCurrentDraft, subschemasOf } from './json-schema.ts';
 import { compact } from './read.ts';
 import { arrayOf } from './upstream-errors.ts';
 
@@ -48,7 +48,8 @@ export function withFittingSchemas(request: TextRequest, limits: SchemaLimits, n
 }
 
 function fittingTool(tool: Tool, limits: SchemaLimits): { readonly tool: Tool; readonly lost: readonly string[] } {
-  const { parameters, clientType } = tool;
+  const { clientType } = tool;
+  const parameters = tool.parameters && inCurrentDraft(tool.parameters);
   if (clientType !== undefined || (parameters === undefined && !limits.needsProperties)) return { tool, lost: [] };
   const refused = Object.entries(parameters ?? {}).filter(([keyword]) => limits.notAtTop.includes(keyword));
   const lost = refused.map(([keyword]) => keyword);

@@ -21,6 +21,35 @@ export function mapSubschemas(schema: JsonObject, map: SchemaMapper): JsonObject
   return Object.fromEntries(entries);
 }
 
+/** The bounds that are flags of another bound in older drafts. */
+const EXCLUSIVE_BOUNDS = [
+  ['exclusiveMinimum', 'minimum'],
+  ['exclusiveMaximum', 'maximum'],
+] as const;
+
+/**
+ * A schema of any draft, or of OpenAPI, in the current draft of JSON Schema, in which vendors check schemas: tuples and exclusive bounds
+ * had other forms. Lists have items, which some vendors require.
+ */
+export function inCurrentDraft(schema: JsonObject): JsonObject {
+  return mapSubschemas(withItems(withBounds(schema)), inCurrentDraft);
+}
+
+function withItems(schema: JsonObject): JsonObject {
+  const { items, additionalItems, ...others } = schema;
+  if (Array.isArray(items)) return { ...others, prefixItems: items, items: additionalItems ?? {} };
+  return items === undefined && [schema['type']].flat().includes('array') ? { ...schema, items: {} } : schema;
+}
+
+function withBounds(schema: JsonObject): JsonObject {
+  return EXCLUSIVE_BOUNDS.reduce<JsonObject>((bounded, [exclusive, inclusive]) => {
+    const { [exclusive]: flag, ...others } = bounded;
+    if (typeof flag !== 'boolean') return bounded;
+    const { [inclusive]: bound, ...free } = others;
+    return flag && bound !== undefined ? { ...free, [exclusive]: bound } : others;
+  }, schema);
+}
+
 /** The direct subschemas of a schema. */
 export function subschemasOf(schema: JsonObject): JsonObject[] {
   const found: JsonObject[] = [];

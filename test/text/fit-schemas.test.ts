@@ -42,7 +42,39 @@ function sentTool(upstream: WireFormatName, parameters: JsonObject | undefined, 
   return { schema, strict: tool['strict'] ?? false, lost };
 }
 
+/** Schemas of older drafts and of OpenAPI, and the same in the current draft. */
+const OLDER: Readonly<Record<string, readonly [older: JsonObject, current: JsonObject]>> = {
+  'a list without items': [{ type: 'array' }, { type: 'array', items: {} }],
+  'a list or nothing': [{ type: ['array', 'null'] }, { type: ['array', 'null'], items: {} }],
+  'a tuple': [
+    { type: 'array', items: [{ type: 'array' }, { type: 'string' }], additionalItems: false },
+    { type: 'array', prefixItems: [{ type: 'array', items: {} }, { type: 'string' }], items: false },
+  ],
+  'an open tuple': [
+    { type: 'array', items: [{ type: 'string' }] },
+    { type: 'array', prefixItems: [{ type: 'string' }], items: {} },
+  ],
+  'exclusive bounds': [
+    { type: 'number', minimum: 0, exclusiveMinimum: true, maximum: 9, exclusiveMaximum: false },
+    { type: 'number', exclusiveMinimum: 0, maximum: 9 },
+  ],
+};
+
 describe('the schema of a tool', () => {
+  for (const [name, [older, current]] of Object.entries(OLDER)) {
+    it(`has ${name} in the form of the current draft, at any depth`, () => {
+      // contract 4.8:66
+      const around = (schema: JsonObject): JsonObject => ({
+        type: 'object',
+        properties: { items: schema, inner: { type: 'object', properties: { one: { anyOf: [schema] } } } },
+      });
+      for (const upstream of WIRE_FORMAT_NAMES) {
+        expect(sentTool(upstream, around(older)).schema, upstream).to.deep.equal(around(current));
+        expect(sentTool(upstream, around(current)).schema, upstream).to.deep.equal(around(current));
+      }
+    });
+  }
+
   for (const upstream of WIRE_FORMAT_NAMES) {
     const needsProperties = upstream === 'chat-completions' || upstream === 'responses';
 
