@@ -192,6 +192,9 @@ const AUDIO_FORMATS: Readonly<Record<string, string>> = {
 };
 
 function renderFile(part: FilePart): JsonObject {
+  if (part.source.mediaType?.startsWith('video/') === true) {
+    return { type: 'video_url', video_url: { url: urlOf(part.source) } };
+  }
   if (part.source.kind === 'url') {
     throw badRequest('the model does not take links to files: send the file itself as base64');
   }

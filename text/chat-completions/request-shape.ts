@@ -105,6 +105,14 @@ const filePartOf = (marks: CacheMarks) =>
       compact({ type: 'file', source, filename, cacheBreakpoint }),
   );
 
+/** A video as other vendors of the format take it: https://docs.vllm.ai/en/latest/features/multimodal_inputs. */
+const videoPartOf = (marks: CacheMarks) =>
+  object(
+    { ...marks, video_url: record({ url: readUrl }) },
+    ({ video_url: { url }, cache_control: cacheBreakpoint }): FilePart =>
+      compact({ type: 'file', source: url.kind === 'url' ? { ...url, mediaType: 'video/mp4' } : url, cacheBreakpoint }),
+  );
+
 const audioPart = object(
   { input_audio: record({ format: oneOf(['wav', 'mp3']), data: described(readText, 'Base64') }) },
   ({ input_audio: { format, data } }): FilePart => {
@@ -120,6 +128,7 @@ const inputPartsOf = (marks: CacheMarks) => ({
   image_url: imagePartOf(marks),
   file: filePartOf(marks),
   input_audio: audioPart,
+  video_url: videoPartOf(marks),
 });
 
 /** The content of messages by role, and that of any role. */

@@ -81,7 +81,7 @@ describe('chat completions request', () => {
     [{ ...base, messages: [{ role: 'tool', content: 'x' }] }, '"messages[0].tool_call_id" is required'],
     [
       { ...base, messages: [{ role: 'user', content: [{ type: 'video' }] }] },
-      '"messages[0].content[0].type" must be one of: [text image_url file input_audio]',
+      '"messages[0].content[0].type" must be one of: [text image_url file input_audio video_url]',
     ],
     [{ ...base, max_tokens: '10' }, '"max_tokens" must be an integer'],
     [{ ...base, max_tokens: 0 }, `"max_tokens" must be between 1 and ${Number.MAX_SAFE_INTEGER}`],

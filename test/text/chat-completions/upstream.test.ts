@@ -341,6 +341,25 @@ describe('chat completions upstream', () => {
     ]);
   });
 
+  it('receives videos as the client sent them', () => {
+    // contract 4.8.1:25
+    const content = ['https://example.com/a.mp4', 'data:video/webm;base64,AAAA'].map((url) => {
+      return { type: 'video_url', video_url: { url } };
+    });
+    const messages = [{ role: 'user', content }];
+    const request = client.parseRequest({ model: 'm', messages }, {});
+    expect(upstream.buildRequest(request, options).body['messages']).to.deep.equal(messages);
+    expect(FORMATS['generate-content'].upstream.buildRequest(request, options).body['contents']).to.deep.equal([
+      {
+        role: 'user',
+        parts: [
+          { fileData: { mimeType: 'video/mp4', fileUri: 'https://example.com/a.mp4' } },
+          { inlineData: { mimeType: 'video/webm', data: 'AAAA' } },
+        ],
+      },
+    ]);
+  });
+
   it('receives options for web search only where its route permits them', () => {
     // contract 4.8.1:22
     const chatFields = { web_search_options: {} };
