@@ -20,7 +20,7 @@ import { forwardedFields } from '../fields.ts';
 import { mapItems } from '../map-json.ts';
 import { compact } from '../read.ts';
 import { pairToolResults, textOf, transcriptOf } from '../turns.ts';
-import { objectOf } from '../upstream-errors.ts';
+import { arrayOf, objectOf } from '../upstream-errors.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { earlierReasoning, withEarlierReasoning } from './earlier-reasoning.ts';
 import { renderFunctionCall } from './render-result.ts';
@@ -97,16 +97,27 @@ function acceptedBody(
   return mapItems(kept, 'messages', (message) => withEarlierReasoning(acceptedMessage(message), options));
 }
 
-/** Only the format's vendor knows the role `developer`, which is another name of `system`. */
+/**
+ * A client's message as every upstream accepts it: only the format's vendor knows the role `developer`, which is another name of `system`,
+ * and some vendors refuse parts in the results of tools.
+ */
 function acceptedMessage(message: JsonObject): JsonObject {
-  const { role, tool_calls: calls } = message;
-  const isDeveloper = role === 'developer';
-  if (!isDeveloper && !isEmptyList(calls)) return message;
-  return compact({
-    ...message,
-    role: isDeveloper ? 'system' : role,
-    tool_calls: isEmptyList(calls) ? undefined : calls,
-  });
+  const { role, content, tool_calls: calls } = message;
+  if (role === 'developer') return { ...message, role: 'system' };
+  if (role === 'tool' && isPlainText(content))
+    return { ...message, content: content.map(({ text }) => text).join('\n') };
+  return isEmptyList(calls) ? compact({ ...message, tool_calls: undefined }) : message;
+}
+
+/** Whether content has only parts of text, which have nothing else. */
+function isPlainText(content: unknown): content is readonly { readonly text: string }[] {
+  return arrayOf(content).length > 0 && arrayOf(content).every(isPlainPart);
+}
+
+function isPlainPart(part: unknown): boolean {
+  return (
+    isObject(part) && part['type'] === 'text' && typeof part['text'] === 'string' && Object.keys(part).length === 2
+  );
 }
 
 function isEmptyList(value: unknown): boolean {

@@ -277,6 +277,17 @@ describe('chat completions upstream', () => {
     expect(messages).to.deep.equal([{ role: 'system', ...rest }, body.messages[1]]);
   });
 
+  it('receives a client’s result of a tool as one text, unless its parts have more than text', () => {
+    // contract 4.8:35
+    const result = { role: 'tool', tool_call_id: 'call_1' };
+    const parts = ['one', 'two'].map((text) => ({ type: 'text', text }));
+    const marked = [{ type: 'text', text: 'one', cache_control: { type: 'ephemeral' } }];
+    const contents = [parts, marked, 'one', []];
+    const messages = contents.map((content) => ({ ...result, content }));
+    const { body } = upstream.forwardRequest({ model: 'm', messages }, textRequest(), options);
+    expect(body['messages']).to.deep.equal([{ ...result, content: 'one\ntwo' }, ...messages.slice(1)]);
+  });
+
   it('receives no options of a stream with a request for a whole answer', () => {
     // contract 4.8:35
     const body = { model: 'm', messages: [], stream: false, stream_options: { include_usage: true } };
