@@ -93,6 +93,47 @@ export function withPortableCallIds(turns: readonly Turn[], model?: string): rea
   });
 }
 
+/**
+ * Turns in which each call has an id of its own, for vendors that refuse repeated ones: some upstreams number their calls anew in each
+ * answer. The results of calls are right after them, in their order.
+ */
+export function withUniqueCallIds(turns: readonly Turn[]): readonly Turn[] {
+  const used = new Set<string>();
+  const counts = new Map<string, number>();
+  /** The ids of the latest calls, by the client's ids. */
+  let latest = new Map<string, string[]>();
+  const idOfCall = (given: string): string => {
+    let id = given;
+    let count = counts.get(given) ?? 1;
+    while (used.has(id)) {
+      count += 1;
+      id = `${given.slice(0, MAXIMUM_LENGTH - MAX_SUFFIX)}_${count}`;
+    }
+    counts.set(given, count);
+    used.add(id);
+    const ids = latest.get(given) ?? [];
+    ids.push(id);
+    latest.set(given, ids);
+    return id;
+  };
+  return turns.map((turn): Turn => {
+    if (turn.role === 'tool') {
+      const unanswered = new Map([...latest].map(([id, ids]) => [id, ids.values()]));
+      const parts = turn.parts.map((result) => ({
+        ...result,
+        callId: unanswered.get(result.callId)?.next().value ?? result.callId,
+      }));
+      return { ...turn, parts };
+    }
+    if (turn.role !== 'assistant') return turn;
+    latest = new Map();
+    const parts = turn.parts.map((part) =>
+      part.type === 'tool-call' ? { ...part, callId: idOfCall(part.callId) } : part,
+    );
+    return { ...turn, parts };
+  });
+}
+
 /** The ids of the calls and results in a conversation. */
 export function callIdsIn(turns: readonly Turn[]): Set<string> {
   return new Set(turns.flatMap(callIdsOf));

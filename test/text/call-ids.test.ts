@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { callIdReplacements, withPortableCallIds } from '../../text/call-ids.ts';
+import { callIdReplacements, withPortableCallIds, withUniqueCallIds } from '../../text/call-ids.ts';
 import type { Turn } from '../../text/canonical.ts';
 import { FORMATS } from '../../text/formats.ts';
+import { textRequest } from './support.ts';
 
 const PORTABLE = /^[A-Za-z0-9_-]{1,64}$/;
 
@@ -88,5 +89,26 @@ describe('ids of tool calls', () => {
       expect(kept).to.equal('D681PevKs');
     }
     expect(withPortableCallIds(turns, 'gpt-6-sol')).to.equal(turns);
+  });
+
+  it('become distinct in requests to vendors that refuse repeated ones, each result with its call', () => {
+    // contract 4.8:64
+    const call = (callId: string) => ({ type: 'tool-call', callId, name: 'look', arguments: '{}' }) as const;
+    const result = (callId: string, text: string) =>
+      ({ type: 'tool-result', callId, content: [{ type: 'text', text }] }) as const;
+    const turns: Turn[] = [
+      { role: 'assistant', parts: [call('call_0'), call('call_0_2')] },
+      { role: 'tool', parts: [result('call_0', 'a'), result('call_0_2', 'b')] },
+      { role: 'assistant', parts: [call('call_0'), call('call_0'), call('call_1')] },
+      { role: 'tool', parts: [result('call_0', 'c'), result('call_0', 'd'), result('call_1', 'e')] },
+    ];
+    const ids = ['call_0', 'call_0_2', 'call_0_3', 'call_0_4', 'call_1'];
+    const unique = withUniqueCallIds(turns);
+    expect(idsOf(unique.filter(({ role }) => role === 'assistant'))).to.deep.equal(ids);
+    expect(idsOf(unique.filter(({ role }) => role === 'tool'))).to.deep.equal(ids);
+    for (const { upstream } of [FORMATS.messages, FORMATS.converse]) {
+      const { body } = upstream.buildRequest(textRequest({ turns }), { model: 'm', apiKey: 'secret' });
+      for (const id of ids) expect(JSON.stringify(body).split(`"${id}"`)).to.have.length(3);
+    }
   });
 });

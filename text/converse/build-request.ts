@@ -15,7 +15,7 @@ import type {
   ToolResultPart,
   Turn,
 } from '../canonical.ts';
-import { withPortableCallIds } from '../call-ids.ts';
+import { withPortableCallIds, withUniqueCallIds } from '../call-ids.ts';
 import { claudeReasoning, refusedVariety, varietyOf } from '../claude.ts';
 import { textOfFile } from '../data-url.ts';
 import { compact } from '../read.ts';
@@ -76,7 +76,8 @@ const SILENT_USER = '…';
 function renderMessages(turns: readonly Turn[]): readonly Message[] {
   const messages: Message[] = [];
   const names = new DocumentNames();
-  for (const turn of pairToolResults(withoutFinalSpace(mergeNeighbours(withPortableCallIds(turns))))) {
+  const paired = pairToolResults(withoutFinalSpace(mergeNeighbours(withPortableCallIds(turns))));
+  for (const turn of withUniqueCallIds(paired)) {
     const role = turn.role === 'assistant' ? 'assistant' : 'user';
     const content = renderTurn(turn, names);
     const last = messages.at(-1);

@@ -15,7 +15,7 @@ import type {
   ToolResultPart,
   Turn,
 } from '../canonical.ts';
-import { withPortableCallIds } from '../call-ids.ts';
+import { withPortableCallIds, withUniqueCallIds } from '../call-ids.ts';
 import { claudeReasoning, forwardedReasoning, refusedVariety, varietyOf } from '../claude.ts';
 import { textOfFile } from '../data-url.ts';
 import { forwardedFields } from '../fields.ts';
@@ -203,7 +203,8 @@ interface Message {
 /** Messages with alternating roles, and tool results at the beginning of the user message after their calls. */
 function renderMessages(turns: readonly Turn[]): JsonObject[] {
   const messages: Message[] = [];
-  for (const turn of pairToolResults(withoutFinalSpace(mergeNeighbours(withPortableCallIds(turns))))) {
+  const paired = pairToolResults(withoutFinalSpace(mergeNeighbours(withPortableCallIds(turns))));
+  for (const turn of withUniqueCallIds(paired)) {
     const message = renderTurn(turn);
     const last = messages.at(-1);
     if (message.content.length === 0) continue;
