@@ -380,7 +380,7 @@ interface Refusal {
 const NO_HTTP_REFUSAL: Refusal = { status: '400 Bad Request', message: 'The request is not valid HTTP.' };
 const TOO_LARGE_REFUSAL: Refusal = {
   status: '431 Request Header Fields Too Large',
-  message: 'The headers of the request are too large.',
+  message: `The headers of the request are too large. Send at most ${MAX_HEADER_BYTES / 1_024} KiB.`,
 };
 
 /** The `uri-host [ ":" port ]` of RFC 9110, section 7.2. The host may be empty. */

@@ -124,13 +124,18 @@ export function integerBetween(minimum: number | null, maximum: number | null): 
   const bounds = { ...(minimum !== null && { minimum }), ...(maximum !== null && { maximum }) };
   return reader({ type: 'integer', ...bounds }, (value, path) => {
     if (typeof value !== 'number' || !Number.isSafeInteger(value)) throw mistyped(value, path, 'an integer');
-    return inBounds(value, path, minimum ?? Number.MIN_SAFE_INTEGER, maximum ?? Number.MAX_SAFE_INTEGER);
+    return inBounds(value, path, minimum, maximum);
   });
 }
 
-function inBounds(value: number, path: string, minimum: number, maximum: number): number {
-  if (value >= minimum && value <= maximum) return value;
-  throw badRequest(`"${path}" must be between ${minimum} and ${maximum}`);
+function inBounds(value: number, path: string, minimum: number | null, maximum: number | null): number {
+  if (value >= (minimum ?? -Infinity) && value <= (maximum ?? Infinity)) return value;
+  throw badRequest(`"${path}" must be ${rangeInWords(minimum, maximum)}`);
+}
+
+function rangeInWords(minimum: number | null, maximum: number | null): string {
+  if (maximum === null) return `at least ${minimum}`;
+  return minimum === null ? `at most ${maximum}` : `between ${minimum} and ${maximum}`;
 }
 
 /** One of these words. */

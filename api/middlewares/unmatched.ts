@@ -92,7 +92,8 @@ export function unmatched(router: RouterInstance, other?: OtherAddress) {
   const adviceFor = ({ path, method }: AppContext): string =>
     other?.router.match(path, method).route
       ? `Send the request to ${other.url}.`
-      : (INSTEAD.find(([pattern]) => pattern.test(path))?.[1] ?? 'Check the path: /docs of the api address lists all.');
+      : (INSTEAD.find(([pattern]) => pattern.test(path))?.[1] ??
+        'Check the path: /docs/api of the api address lists all calls.');
   return async (context: AppContext): Promise<void> => {
     const isCustom = CUSTOM_METHOD.test(context.path);
     const layers = router.match(context.path, context.method).path.filter(({ path }) => !isCustom || isEscaped(path));

@@ -78,7 +78,7 @@ function drawPage(page: PublicPage, visit: Visit, services: ApiServices): string
 }
 
 function nothingHere(): ServiceError {
-  return new ServiceError('not_found', 'There is no such page.');
+  return new ServiceError('not_found', `There is no such page. ${DOCS_PATH} has the guide, and /console the console.`);
 }
 
 /** Keeps what was drawn until the catalogue or the site changes, and at most for a minute. */

@@ -121,7 +121,7 @@ export function findModel(format: RequestFormatName, modelId: string, key: ApiKe
   if (format === 'responses' && isClaudeStyle(catalogue, id) && model?.compatibility !== 'full') {
     throw badRequest(`"model": ${id} is not served on /v1/responses; use /v1/messages or /v1/chat/completions`);
   }
-  if (model === undefined) throw notFound(`There is no text model "${id}". Ids are exact and case-sensitive.`);
+  if (model === undefined) throw unknownModel(id, catalogue);
   if (!hasFormat(model, format)) throw notServed(model, format);
   if (!isAllowedModel(key, model.id)) throw new ServiceError('access_denied', modelRefusal(model.id));
   return model;
@@ -156,6 +156,12 @@ function effortField(format: WireFormatName): string {
 
 function isSingle(format: RequestFormatName): format is SingleFormatName {
   return SINGLE_FORMAT_NAMES.some((name) => name === format);
+}
+
+function unknownModel(id: string, { imageModels, videoModels }: Catalogue): ServiceError {
+  if (imageModels.has(id)) return notFound(`The model ${id} creates images: use POST /v1/images/tasks.`);
+  if (videoModels.has(id)) return notFound(`The model ${id} creates videos: use POST /v1/videos/tasks.`);
+  return notFound(`There is no text model "${id}". Ids are exact and case-sensitive: GET /v1/models lists them.`);
 }
 
 function notServed({ id, formats }: TextModel, format: RequestFormatName): ServiceError {

@@ -263,6 +263,7 @@ describe('a site of the operator', () => {
     site = OWN_SITE;
     for (const path of ['/', '/models', '/pricing', '/pricing.json', '/sitemap.xml', '/terms'])
       expect((await get(path)).status, path).to.equal(404);
+    expect(await (await get('/')).text()).to.contain('/docs has the guide, and /console the console');
     const visitor = new Visitor(app);
     expect((await visitor.get('/console/sign-in')).text).to.contain('Genway');
     expect((await get('/console/assets/site-logo')).status).to.equal(404);

@@ -74,10 +74,10 @@ const textSettings = named(
 );
 
 const background = reader(
-  { ...described(readBoolean, 'Answers are not stored').schema, not: { const: true } },
+  { ...described(readBoolean, 'The answer is always in the same request').schema, not: { const: true } },
   (value, path) => {
     if (!readBoolean(value, path)) return;
-    throw badRequest(`"${path}" is not supported: answers are not stored; wait for the answer or stream it`);
+    throw badRequest(`"${path}" is not supported: wait for the answer or stream it`);
   },
 );
 

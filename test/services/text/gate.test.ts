@@ -161,8 +161,18 @@ describe('the access check of the text endpoints', () => {
 
       it(`refuses an unknown model on ${format}: ids are exact and case-sensitive`, async () => {
         // contract 2.6:2 7.1:2 7.2:8
-        for (const id of ['nothing', 'TEXTC-M3', 'textc-m3', 'textc-M3 ', 'imagea-2.5-sunburst']) {
-          await expectGateError(await text.ask(format, id, 'Hi'), 404, 'not_found', format);
+        for (const id of ['nothing', 'TEXTC-M3', 'textc-m3', 'textc-M3 ']) {
+          const { message } = await expectGateError(await text.ask(format, id, 'Hi'), 404, 'not_found', format);
+          expect(message).to.contain('GET /v1/models lists them');
+        }
+      });
+
+      it(`refuses a model of images or videos on ${format}, and names its endpoint`, async () => {
+        // contract 2.5:4
+        const endpoints = { 'imagea-2.5-sunburst': '/v1/images/tasks', 'vidone-3.0': '/v1/videos/tasks' };
+        for (const [id, endpoint] of Object.entries(endpoints)) {
+          const { message } = await expectGateError(await text.ask(format, id, 'Hi'), 404, 'not_found', format);
+          expect(message).to.contain(`use POST ${endpoint}`);
         }
       });
 

@@ -84,7 +84,7 @@ describe('chat completions request', () => {
       '"messages[0].content[0].type" must be one of: [text image_url file input_audio video_url]',
     ],
     [{ ...base, max_tokens: '10' }, '"max_tokens" must be an integer'],
-    [{ ...base, max_tokens: 0 }, `"max_tokens" must be between 1 and ${Number.MAX_SAFE_INTEGER}`],
+    [{ ...base, max_tokens: 0 }, '"max_tokens" must be at least 1'],
     [{ ...base, temperature: 'hot' }, '"temperature" must be a number'],
     [{ ...base, stream: 'yes' }, '"stream" must be a boolean'],
     [{ ...base, stop: ['a', 1] }, '"stop[1]" must be a string'],

@@ -53,7 +53,7 @@ describe('messages request', () => {
     [{ ...base, model: undefined }, '"model" is required'],
     [{ ...base, max_tokens: undefined }, '"max_tokens" is required'],
     [{ ...base, max_tokens: '10' }, '"max_tokens" must be an integer'],
-    [{ ...base, max_tokens: 0 }, `"max_tokens" must be between 1 and ${Number.MAX_SAFE_INTEGER}`],
+    [{ ...base, max_tokens: 0 }, '"max_tokens" must be at least 1'],
     [{ ...base, messages: undefined }, '"messages" is required'],
     [{ ...base, messages: [] }, '"messages" requires at least 1 item'],
     [{ ...base, messages: [{ role: 'user' }] }, '"messages[0].content" is required'],

@@ -54,7 +54,9 @@ describe('responses request', () => {
   it('waits for every answer, since nothing is stored', () => {
     // contract 4.8.2:18
     expect(refusal({ ...base, background: false })).to.equal('accepted');
-    expect(refusal({ ...base, background: true })).to.contain('"background" is not supported');
+    expect(refusal({ ...base, background: true })).to.equal(
+      '"background" is not supported: wait for the answer or stream it',
+    );
   });
 
   const wrongItem = (item: unknown): unknown => ({ ...base, input: [item] });
