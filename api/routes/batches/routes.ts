@@ -3,10 +3,10 @@ import { completeIdempotencyKey } from '../../../db/queries/idempotency.ts';
 import { listBatches } from '../../../db/queries/batches.ts';
 import type { Batch } from '../../../domain/batch.ts';
 import { BATCH } from '../../../domain/batch-object.ts';
+import { presentTypedError } from '../../../domain/error-envelope.ts';
 import { arrayOf, boolean, exactly, nullable, object, text } from '../../../domain/json-schema.ts';
 import { type CreateBatchBody, createBatchSchema } from '../../../services/input/batches.ts';
 import { claimLostError, type CreatedResponse } from '../../../services/tasks/idempotency.ts';
-import { FORMATS } from '../../../text/formats.ts';
 import { json } from '../../endpoint/answers.ts';
 import { ignoredJsonBody, jsonBody } from '../../endpoint/body.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
@@ -14,10 +14,6 @@ import { type CreateRequest, idempotentEndpoint } from '../../endpoint/idempoten
 import { listPage, pageById, NEXT_CURSOR } from '../../endpoint/page.ts';
 import { idParameter } from '../../endpoint/query.ts';
 import type { ApiServices } from '../../services.ts';
-import type { PresentError } from '../../state.ts';
-
-const presentError: PresentError = (error, requestId) =>
-  FORMATS['chat-completions'].client.renderError(error, requestId);
 
 export const batchEndpoints = endpoints('Batches', {
   createBatch: idempotentEndpoint({
@@ -62,7 +58,7 @@ export const batchEndpoints = endpoints('Batches', {
         ),
       },
     },
-    presentError,
+    presentError: presentTypedError,
     handle: async ({ caller: { account }, query: { after, cursor = after, limit } }, { database }) => {
       const page = await listPage(
         { cursor, limit },
@@ -84,7 +80,7 @@ export const batchEndpoints = endpoints('Batches', {
     access: 'key',
     summary: 'Get a batch',
     answers: { 200: { description: 'The batch', content: json(BATCH.schema) } },
-    presentError,
+    presentError: presentTypedError,
     handle: async ({ caller, params }, { batches }) => BATCH.present(await batches.find(caller, params.batch_id)),
   }),
   cancelBatch: endpoint({
@@ -96,7 +92,7 @@ export const batchEndpoints = endpoints('Batches', {
     body: ignoredJsonBody,
     answers: { 200: { description: 'The batch', content: json(BATCH.schema) } },
     refusals: ['not_found'],
-    presentError,
+    presentError: presentTypedError,
     handle: async ({ caller, params }, { batches }) => BATCH.present(await batches.cancel(caller, params.batch_id)),
   }),
 });
