@@ -128,8 +128,14 @@ function readItem(item: Fields): Entry[] {
           arguments: stringOf(item['arguments']),
         },
       ];
-    case 'function_call_output':
-      return [{ kind: 'result', callId: stringOf(item['call_id']), name: null, ...readContent(item['output']) }];
+    case 'function_call_output': {
+      const [callId, name] = [stringOf(item['call_id']), stringOf(item['name'])];
+      const output = readContent(item['output']);
+      // Codex sends notices, which no call waits for.
+      if (callId === '' && name !== '')
+        return [{ kind: 'text', role: 'user', ...output, text: `${name}: ${output.text}` }];
+      return [{ kind: 'result', callId, name: null, ...output }];
+    }
     case undefined:
     case 'message': {
       const speaker = role === 'user' || role === 'assistant' ? role : 'system';

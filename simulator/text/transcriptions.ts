@@ -41,7 +41,8 @@ export const transcriptions: SimulatedFormat = {
         const text = script.text.join('');
         const usage = usageOf(script);
         if (format !== 'verbose_json') return { text, ...(usage && { usage }) };
-        const segment = { id: 0, seek: 0, start: 0, end: seconds, text, tokens: [], temperature: 0 };
+        const confidence = { temperature: 0, avg_logprob: 0, compression_ratio: 1, no_speech_prob: 0 };
+        const segment = { id: 0, seek: 0, start: 0, end: seconds, text, tokens: [], ...confidence };
         return {
           task: 'transcribe',
           language: 'english',

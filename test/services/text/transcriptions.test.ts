@@ -87,6 +87,17 @@ describe('POST /v1/audio/transcriptions', () => {
     });
   }
 
+  it('has in the format verbose_json the segments of the upstream, with the fields that SDKs require', async () => {
+    // contract 4.8.7:5
+    const response = await send({
+      model: BY_SECOND,
+      response_format: 'verbose_json',
+      prompt: '[sim:say=Hello_there.]',
+    });
+    const [segment] = Object(await response.json()).segments;
+    expect(segment).to.include.keys('avg_logprob', 'compression_ratio', 'no_speech_prob');
+  });
+
   for (const name of ['timestamp_granularities[]', 'timestamp_granularities', 'timestamp_granularities[0]']) {
     it(`reads the list ${name}, and no part without a value`, async () => {
       // contract 4.8.7:8

@@ -36,6 +36,12 @@ describe('requests for simulated text', () => {
     });
   }
 
+  it('get an answer to a notice, which no call waits for', async () => {
+    const notice = { type: 'function_call_output', name: 'goal_objective', namespace: 'agent', output: 'See it' };
+    const { status, text } = await ask(responses, { input: [notice] });
+    expect([status, text.includes('goal_objective: See it')]).to.deep.equal([200, true]);
+  });
+
   for (const [format, fields] of [
     [chat, { model: '' }],
     [chat, { messages: [] }],
