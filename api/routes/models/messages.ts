@@ -14,6 +14,10 @@ const MESSAGES_MODEL = resource<TextModel & { readonly version: string }>('Messa
   id: field.text('id'),
   display_name: field.text('id'),
   created_at: field.isoTime(({ version }) => dateOf(version), 'The date of the catalogue’s version'),
+  lifecycle: field.oneOf(['active', 'deprecated'])(
+    ({ legacy }) => (legacy ? 'deprecated' : 'active'),
+    '`deprecated` for older ids that still work',
+  ),
   max_input_tokens: field.integer.orAbsent(({ contextTokens }) => contextTokens ?? undefined),
   max_tokens: field.integer.orAbsent(({ maxOutputTokens }) => maxOutputTokens ?? undefined),
 });

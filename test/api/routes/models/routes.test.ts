@@ -224,7 +224,11 @@ describe('GET /v1/models', () => {
       id: 'texti-k3',
       display_name: 'texti-k3',
       created_at: '2026-10-01T00:00:00.000Z',
+      lifecycle: 'active',
+      max_input_tokens: 1_048_576,
+      max_tokens: 128_000,
     });
+    expect(await client.models.retrieve('textg-5.6-sol')).to.include({ lifecycle: 'deprecated' });
     const headers = { 'x-api-key': apiKey, 'anthropic-version': '2023-06-01' };
     for (const [path, status] of [
       ['?limit=0', 400],
