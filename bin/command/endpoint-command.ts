@@ -142,7 +142,7 @@ function isFlag({ schema }: Input): boolean {
 /** The options of a field. In a PATCH command, the option with `--no-` sets a nullable field to null. */
 function optionsOf(input: Input, { method }: Operation): readonly Option[] {
   const { name, schema, description, isRequired } = input;
-  const option = name.replaceAll('_', '-');
+  const option = optionNameOf(name);
   const types = typesOf(schema);
   if (isFlag(input)) return [new Option(`--${option}`, description), new Option(`--no-${option}`)];
   const emptied = types.has('null') && method === 'patch' ? [new Option(`--no-${option}`, `Set ${name} to null`)] : [];
@@ -152,6 +152,10 @@ function optionsOf(input: Input, { method }: Operation): readonly Option[] {
   if (isRequired) valued.makeOptionMandatory();
   if (Array.isArray(choices)) valued.choices(choices.filter((choice) => typeof choice === 'string'));
   return [valued, ...emptied];
+}
+
+function optionNameOf(name: string): string {
+  return name.replaceAll('_', '-');
 }
 
 /** The placeholder of a value in the help. */
@@ -202,8 +206,8 @@ function valueOf(input: Input, given: Given): unknown {
     return given ? undefined : null;
   }
   if (itemTypesOf(input.schema).has('object')) return readJson(input, given);
-  if (types.has('array')) return given.split(',').map((item) => typedAs(itemTypesOf(input.schema), item));
-  return typedAs(types, given);
+  if (types.has('array')) return given.split(',').map((item) => typedAs(input, itemTypesOf(input.schema), item));
+  return typedAs(input, types, given);
 }
 
 /** Parses a list of objects, which the command line gives as JSON. @throws OperatorError */
@@ -211,7 +215,7 @@ function readJson({ name }: Input, given: string): unknown {
   try {
     return JSON.parse(given);
   } catch {
-    throw new OperatorError(`--${name.replaceAll('_', '-')} must be JSON: a list such as [{"model":"…"}], in quotes.`);
+    throw new OperatorError(`--${optionNameOf(name)} must be JSON: a list such as [{"model":"…"}], in quotes.`);
   }
 }
 
@@ -219,10 +223,17 @@ function itemTypesOf({ items }: JsonSchema): ReadonlySet<string> {
   return isSchema(items) ? typesOf(items) : new Set();
 }
 
-/** Converts numbers. Amounts stay text, which is exact. */
-function typedAs(types: ReadonlySet<string>, text: string): string | number {
+/**
+ * Converts numbers. Amounts stay text, which is exact.
+ *
+ * @throws OperatorError for a text that is no number: JSON would have null instead, which removes a limit
+ */
+function typedAs({ name }: Input, types: ReadonlySet<string>, text: string): string | number {
   const isNumber = (types.has('integer') || types.has('number')) && !types.has('string');
-  return isNumber ? Number(text) : text;
+  if (!isNumber) return text;
+  const number = text.trim() === '' ? Number.NaN : Number(text);
+  if (!Number.isFinite(number)) throw new OperatorError(`--${optionNameOf(name)} must be a number, not "${text}".`);
+  return number;
 }
 
 /** Whether the endpoint answers in this media type. */

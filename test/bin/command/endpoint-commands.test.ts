@@ -79,6 +79,16 @@ describe('the commands of endpoints', () => {
     });
   }
 
+  it('refuse a text in place of a number, which would remove a limit', async () => {
+    for (const line of ['keys update key_1 --rate-limit-rpm 6O', 'accounts update acc_1 --content-days=']) {
+      const refusal: unknown = await sentBy(line).catch((error: unknown) => error);
+      expect(refusal, line)
+        .to.be.an('error')
+        .with.property('message')
+        .that.matches(/^--[a-z-]+ must be a number, not "/);
+    }
+  });
+
   it('refuse a choice that the endpoint does not offer, and a call without a required option', async () => {
     for (const line of ['tasks list --status done', 'accounts suspend acc_1']) {
       const refusal: unknown = await sentBy(line).catch((error: unknown) => error);
