@@ -51,13 +51,10 @@ function balancesAt(line: string, balances: Json | undefined): Fields {
 }
 
 function addMonthExport(months: Command, admin: Administration): void {
-  months
-    .command('export <month>')
+  addExportOptions(months.command('export <month>'))
     .description('print all transfers of a month, such as 2026-10: JSON lines, or CSV with --csv')
-    .option('--csv', 'print CSV, for a spreadsheet')
-    .action(async (month: string, { csv }: Options) => {
-      const format = csv === true ? { csv } : { ndjson: true };
-      await admin.exportAll(`/months/${encodeURIComponent(month)}/export`, format);
+    .action(async (month: string, options: Options) => {
+      await admin.exportAll(`/months/${encodeURIComponent(month)}/export`, { ndjson: true, ...options });
     });
 }
 

@@ -38,6 +38,14 @@ describe('the commands of finance', () => {
       .and.match(/^totals\.charged_usd +1$/m);
   });
 
+  it('export a month as JSON lines, or as CSV with decimal points or commas', async () => {
+    const month = today.slice(0, 7);
+    const [line = ''] = (await genway('months', 'export', month)).split('\n');
+    expect(JSON.parse(line)).to.include.keys('kind', 'amount_usd');
+    expect(await genway('months', 'export', month, '--csv')).to.include(',settlement,');
+    expect(await genway('months', 'export', month, '--csv-comma')).to.include(';settlement;');
+  });
+
   it('adjust a balance by a transfer with a reason and an author', async () => {
     const { accountId } = await app.createAccount({ fundedUsd: 3 });
     await genway('accounts', 'adjust', accountId, '-0.000000001', '--reason', 'credited twice', '--author', 'Ada');
