@@ -30,7 +30,7 @@ export const ENDPOINT_COMMANDS: readonly EndpointCommand[] = [
   [
     'accounts list [search]',
     'listAccounts',
-    'id name email external_id balances.available_usd topped_up suspended closed created_at',
+    'id name email external_id balances.available_usd topped_up suspended closed merged_into created_at',
   ],
   ['accounts show <account_id>', 'getAccount'],
   ['accounts update <account_id>', 'updateAccount'],

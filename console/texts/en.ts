@@ -500,6 +500,7 @@ export const english = (product: string) => ({
       open: 'Open',
       suspended: 'Suspended',
       account_closed: 'Closed',
+      account_merged: 'Merged into another account',
       ok: 'In service',
       resting: 'Circuit open',
       paused: 'Paused',

@@ -220,6 +220,8 @@ export const TIMELINE_ZH: TimelineTexts = {
   account: {
     open: (name, available, held) => `${name} 正常；可用 ${available}，预留 ${held}。`,
     closed: (name, since, available, held) => `${name} 于 ${since} 由所有者关闭；可用 ${available}，预留 ${held}。`,
+    merged: (name, target, since, available, held) =>
+      `${name} 于 ${since} 并入 ${target}；可用 ${available}，预留 ${held}。`,
     suspended: (name, since, available, held) => `${name} 自 ${since} 起暂停；可用 ${available}，预留 ${held}。`,
     created: '创建',
     toppedUp: '首次充值',

@@ -486,6 +486,7 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
       open: '正常',
       suspended: '已暂停',
       account_closed: '已关闭',
+      account_merged: '已并入其他账户',
       ok: '服务中',
       resting: '已熔断',
       paused: '已暂停',

@@ -61,6 +61,7 @@ export interface AccountFilter {
   readonly externalId?: string | undefined;
   readonly suspended?: boolean | undefined;
   readonly closed?: boolean | undefined;
+  readonly merged?: boolean | undefined;
   /** Closed accounts with funds to repay. */
   readonly repayable?: true | undefined;
 }
@@ -131,7 +132,7 @@ export async function reopenAccount(database: Database, accountId: string): Prom
 /** Accounts, newest first. @param before the id of the last account of the previous page */
 export async function listAccounts(
   database: Database,
-  { search, email, externalId, suspended, closed, repayable, ...page }: AccountFilter & IdPage,
+  { search, email, externalId, suspended, closed, merged, repayable, ...page }: AccountFilter & IdPage,
 ): Promise<readonly Account[]> {
   const query = database<AccountRow>('accounts').where(columnsOf({ externalId }));
   if (search !== undefined) {
@@ -144,6 +145,7 @@ export async function listAccounts(
   if (email !== undefined) void query.whereRaw('lower(email) = lower(:email)', { email });
   if (suspended !== undefined) void (suspended ? query.whereNotNull('suspended_at') : query.whereNull('suspended_at'));
   if (closed !== undefined) void (closed ? query.whereNotNull('closed_at') : query.whereNull('closed_at'));
+  if (merged !== undefined) void (merged ? query.whereNotNull('merged_into') : query.whereNull('merged_into'));
   if (repayable) void query.whereRaw('closed_at IS NOT NULL AND funded_available + funded_reserved > 0');
   return (await newestFirst(query, page)).map(toAccount);
 }

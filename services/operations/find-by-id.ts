@@ -70,7 +70,7 @@ async function findAccountTimeline({ database, texts }: Sources, id: string): Pr
     listApiKeys(database, { accountId: id, limit: MAX_KEYS }),
     listAccountActions(database, id, MAX_ACTIONS),
   ]);
-  const { suspendedAt, closedAt, toppedUpAt, createdAt } = account;
+  const { suspendedAt, closedAt, mergedInto, toppedUpAt, createdAt } = account;
   const { account: phrases } = texts;
   const label = (value: string): string => timelineLabel(value, texts);
   const available = formatDollars(account.fundedAvailable + account.signupAvailable);
@@ -80,9 +80,11 @@ async function findAccountTimeline({ database, texts }: Sources, id: string): Pr
     accountId: id,
     verdict: closedAt
       ? phrases.closed(account.name, closedAt.toISOString(), available, reserved)
-      : suspendedAt
-        ? phrases.suspended(account.name, suspendedAt.toISOString(), available, reserved)
-        : phrases.open(account.name, available, reserved),
+      : suspendedAt === null
+        ? phrases.open(account.name, available, reserved)
+        : mergedInto === null
+          ? phrases.suspended(account.name, suspendedAt.toISOString(), available, reserved)
+          : phrases.merged(account.name, mergedInto, suspendedAt.toISOString(), available, reserved),
     events: oldestFirst([
       { at: createdAt, source: 'account', text: phrases.created },
       ...at(toppedUpAt, 'account', phrases.toppedUp),

@@ -134,6 +134,8 @@ export const TIMELINE_TEXTS = {
       `${name} is open; ${available} available, ${held} on hold.`,
     closed: (name: string, since: string, available: string, held: string) =>
       `${name} was closed by its owner at ${since}; ${available} available, ${held} on hold.`,
+    merged: (name: string, target: string, since: string, available: string, held: string) =>
+      `${name} was merged into ${target} at ${since}; ${available} available, ${held} on hold.`,
     suspended: (name: string, since: string, available: string, held: string) =>
       `${name} is suspended since ${since}; ${available} available, ${held} on hold.`,
     created: 'Created',

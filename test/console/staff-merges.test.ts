@@ -4,6 +4,7 @@ import { newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
 import { invite, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
 import { createTaskRow, keyOf, reloadAccount } from '../support/factories.ts';
+import { call } from '../support/stack.ts';
 
 describe('merges in the console of the staff', () => {
   const app = useTestConsole({ settings: { secondApprovalAbove: parseUsd(100) } });
@@ -40,6 +41,24 @@ describe('merges in the console of the staff', () => {
     expect(tasks.text).to.include('This account was merged').and.include(`/console/accounts/${target.accountId}`);
     expect((await owner.get(`/console/accounts/${target.accountId}/tasks`)).status).to.equal(200);
     expect((await owner.send(`/console/accounts/${source.accountId}/keys`, { name: 'new' })).status).to.equal(403);
+  });
+
+  it('leave an account that lists and the search show as merged, not as suspended', async () => {
+    const [source, target] = [await app.createAccount(), await app.createAccount()];
+    const merged = { suspended_at: new Date(), merged_into: target.accountId };
+    await app.database('accounts').where({ id: source.accountId }).update(merged);
+    const listed = async (state: string) =>
+      (await bob.get(`/console/staff/accounts?state=${state}`)).text.includes(`/accounts/${source.accountId}"`);
+    expect([await listed('suspended'), await listed('merged')]).to.deep.equal([false, true]);
+    const list = async (query: string) => {
+      const { body } = await call<{ data: { id: string }[] }>(`${app.baseUrl}/admin/v1/accounts?${query}`, {
+        key: app.adminToken,
+      });
+      return body.data.some(({ id }) => id === source.accountId);
+    };
+    expect([await list('merged=true'), await list('merged=false')]).to.deep.equal([true, false]);
+    const found = await bob.get(`/console/staff/accounts?search=${source.accountId}`);
+    expect(found.text).to.include(`was merged into ${target.accountId}`).and.not.include('is suspended since');
   });
 
   it('name every reason against them, and an account that does not exist', async () => {

@@ -51,6 +51,7 @@ export const adminAccountEndpoints = endpoints('Administration', {
       external_id: textParameter('Filters by external id'),
       suspended: flagParameter('True: suspended accounts. False: all other accounts'),
       closed: flagParameter('True: accounts that their owners closed. False: all other accounts'),
+      merged: flagParameter('True: accounts that were merged into another account. False: all other accounts'),
       ...pageById('account'),
     },
     answers: { 200: pageOf(LISTED_ACCOUNT.schema, 'A page of accounts') },

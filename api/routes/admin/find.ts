@@ -1,4 +1,5 @@
 /** Finds anything that has an id, across all accounts. */
+import { type AccountState, accountStateOf } from '../../../domain/account-state.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { dataOf, withPlainText } from '../../endpoint/answers.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
@@ -48,11 +49,18 @@ export const findEndpoints = endpoints('Administration', {
   }),
 });
 
+const STATES: Readonly<Record<AccountState, string>> = {
+  open: '',
+  suspended: ' (suspended)',
+  account_closed: ' (closed)',
+  account_merged: ' (merged)',
+};
+
 function renderFound(found: Found): readonly string[] {
   const timeline = renderTimeline(found);
   if (found.account === null) return timeline;
-  const { id, name, email, externalId, suspendedAt, closedAt } = found.account;
-  const state = closedAt !== null ? ' (closed)' : suspendedAt !== null ? ' (suspended)' : '';
+  const { id, name, email, externalId } = found.account;
+  const state = STATES[accountStateOf(found.account)];
   const owner = [id, name, ...(email === null ? [] : [email]), ...(externalId === null ? [] : [externalId])].join(', ');
   return [`account: ${owner}${state}`, ...timeline];
 }

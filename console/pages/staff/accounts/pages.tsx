@@ -9,6 +9,7 @@ import { setPriceList } from '../../../../services/money/price-lists.ts';
 import type { ApiServices } from '../../../../api/services.ts';
 import { type AccountFilter, listAccounts } from '../../../../db/queries/accounts.ts';
 import { streamBalanceEntries } from '../../../../db/queries/balance-entries.ts';
+import { accountStateOf } from '../../../../domain/account-state.ts';
 import { exportFile } from '../../../export.ts';
 import { Card, Choice, Pages, RoundedMoney } from '../../../html/components.tsx';
 import { FieldFilter, Filters } from '../../../html/filters.tsx';
@@ -25,7 +26,7 @@ import { correctByForm, correctedTo } from '../corrections/form.tsx';
 import { authorshipOf } from '../reason.ts';
 import { type AccountTab, showAccount } from './account.tsx';
 import { DETAIL_NAMES, detailFields, DetailsForm, readDetails } from './details.tsx';
-import { accountStateOf, priceListFields } from './tabs.tsx';
+import { priceListFields } from './tabs.tsx';
 
 const accountList = staff.page('/staff/accounts', 'read', search);
 const ACCOUNT = '/staff/accounts/{account_id}';
@@ -95,8 +96,9 @@ export const staffAccountPages = [
 ];
 
 /** The accounts in each state of the filter. */
-const FILTERS: ReadonlyMap<string, Pick<AccountFilter, 'suspended' | 'closed' | 'repayable'>> = new Map([
-  ['suspended', { suspended: true, closed: false }],
+const FILTERS: ReadonlyMap<string, Pick<AccountFilter, 'suspended' | 'closed' | 'merged' | 'repayable'>> = new Map([
+  ['suspended', { suspended: true, closed: false, merged: false }],
+  ['merged', { merged: true }],
   ['closed', { closed: true }],
   ['repayable', { repayable: true }],
 ]);
@@ -122,6 +124,7 @@ async function search(visit: UserVisit, services: ApiServices): Promise<PageResu
         options={[
           ['', messages.all],
           ['suspended', texts.values.state.suspended],
+          ['merged', texts.values.state.account_merged],
           ['closed', texts.values.state.account_closed],
           ['repayable', messages.repayable],
         ]}

@@ -14,6 +14,7 @@ import { findAccountPlan } from '../../../../db/queries/plans.ts';
 import { listPriceLists } from '../../../../db/queries/price-lists.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
 import { listMembers } from '../../../../db/queries/users.ts';
+import { accountStateOf } from '../../../../domain/account-state.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import { CREDITED_TOP_UP } from '../../../../services/resources/credit.ts';
@@ -306,9 +307,4 @@ function Summary({ account }: { account: Account }) {
 
 export function priceListFields({ priceList }: Account): StoredFields {
   return { price_list: priceList };
-}
-
-export function accountStateOf({ suspendedAt, closedAt }: Account): string {
-  if (closedAt !== null) return 'account_closed';
-  return suspendedAt === null ? 'open' : 'suspended';
 }
