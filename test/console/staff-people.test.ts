@@ -107,6 +107,14 @@ describe('accounts and people that operators create and change in the console', 
       expect((await visitor.get(`/console/accounts/${customer.accountId}/billing`)).status).to.equal(200);
     });
 
+    it('keeps the role as a member who is invited again', async () => {
+      const email = newEmail();
+      await invite(app, { email, account_id: customer.accountId, member_role: 'developer' });
+      const sent = await operator.send(`${account}/members`, { email, name: 'Known', role: 'owner' });
+      expect([sent.status, sent.text.includes('A member already has this e-mail address.')]).to.deep.equal([409, true]);
+      expect(await roleOf(email)).to.equal('developer');
+    });
+
     it('is renamed, gets another role, and leaves the account', async () => {
       const email = newEmail();
       await invite(app, { email, account_id: customer.accountId });

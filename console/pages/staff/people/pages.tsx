@@ -107,7 +107,7 @@ async function customerOf(visit: UserVisit, services: ApiServices): Promise<User
   return user;
 }
 
-/** Invites a new person by a link. An existing user becomes a member immediately. */
+/** Invites a new person by a link. An existing user becomes a member immediately. @throws FormError for a member */
 export async function invite(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const { form, texts, params } = visit;
   const { id: accountId } = await existingOpenAccount(services.database, params['account_id'] ?? '');
@@ -115,6 +115,9 @@ export async function invite(visit: UserVisit, services: ApiServices): Promise<P
   const { email, name } = validate({ email: form.text('email'), name: form.text('name') });
   const known = await findUserByEmail(services.database, email.toLowerCase());
   if (known) {
+    const memberships = await listMemberships(services.database, known.user.id);
+    if (memberships.some((membership) => membership.accountId === accountId))
+      throw new FormError(texts.members.refusals['member already'], { field: 'email', code: 'idempotency_conflict' });
     await setMember(services.database, { accountId, userId: known.user.id, role });
     return { kind: 'redirect', path: `/staff/accounts/${accountId}?tab=members` };
   }
