@@ -59,13 +59,13 @@ export function createOpenIdProvider(settings: ProviderClient): IdentityProvider
         const claims = tokens.claims();
         if (!claims) throw new SignInRefusedError('the provider sent no ID token');
         // Many providers send the address only from the user info endpoint.
-        const { email, email_verified: verified } =
+        const person =
           claims['email'] === undefined ? await fetchUserInfo(known, tokens.access_token, claims.sub) : claims;
         return {
           issuer: claims.iss,
           subject: claims.sub,
-          email: addressOf(email),
-          isEmailVerified: verified === true,
+          email: addressOf(person['email']),
+          isEmailVerified: isVerified(person),
         };
       } catch (error) {
         throw toRefusal(error);
@@ -77,6 +77,18 @@ export function createOpenIdProvider(settings: ProviderClient): IdentityProvider
       return buildEndSessionUrl(known, { client_id: clientId, post_logout_redirect_uri: returnTo }).href;
     },
   };
+}
+
+/** The values of `xms_edov` in tokens of Microsoft. */
+const TRUE_IN_ENTRA: readonly unknown[] = [true, 1, '1', 'true'];
+
+/**
+ * Microsoft Entra never sends `email_verified`. Its optional claim `xms_edov` reports whether the owner of the address's
+ * domain has verified the address:
+ * https://learn.microsoft.com/en-us/entra/identity-platform/optional-claims-reference
+ */
+function isVerified({ email_verified: verified, xms_edov: ofEntra }: Readonly<Record<string, unknown>>): boolean {
+  return verified === undefined ? TRUE_IN_ENTRA.includes(ofEntra) : verified === true;
 }
 
 async function discover({ issuer, clientId, clientSecret }: ProviderClient): Promise<Configuration> {

@@ -88,6 +88,14 @@ describe('signing in with a provider of OpenID Connect', () => {
     expect((await visitor.get('/console/profile')).text).to.include('You sign in without a password.');
   });
 
+  it('admits an invited person of Microsoft Entra, which confirms addresses by a claim of its own', async () => {
+    for (const [index, edov] of [true, 1, '1', 'true'].entries()) {
+      await welcome(know(`entra-${index}`, { email_verified: undefined, xms_edov: edov }));
+      const visitor = new Visitor(app);
+      expect((await signIn(visitor, `entra-${index}`)).headers['location'], String(edov)).to.equal('/console');
+    }
+  });
+
   it('accepts the invitation, whose link admits nobody afterwards', async () => {
     const path = await welcome(know('bea'));
     await signIn(new Visitor(app), 'bea');
@@ -114,6 +122,16 @@ describe('signing in with a provider of OpenID Connect', () => {
 
   const REFUSED: readonly { readonly what: string; readonly person: KnownPerson; readonly isInvited: boolean }[] = [
     { what: 'an address that the provider has not verified', person: { email_verified: false }, isInvited: true },
+    {
+      what: 'an address that neither the provider nor the owner of its domain has verified',
+      person: { email_verified: undefined, xms_edov: false },
+      isInvited: true,
+    },
+    {
+      what: 'an address that the provider denies, whatever the owner of its domain reports',
+      person: { email_verified: false, xms_edov: true },
+      isInvited: true,
+    },
     { what: 'nobody’s invitation', person: {}, isInvited: false },
   ];
   for (const [index, { what, person, isInvited }] of REFUSED.entries()) {

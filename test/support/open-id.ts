@@ -7,7 +7,9 @@ import { findFreePort } from '../../bin/stack/ports.ts';
 /** A person whom the provider knows; the key is the login, and the subject. */
 export interface KnownPerson {
   readonly email?: string;
-  readonly email_verified?: boolean;
+  readonly email_verified?: boolean | undefined;
+  /** Of Microsoft Entra, which has it in place of `email_verified`. */
+  readonly xms_edov?: boolean | string | number;
 }
 
 export interface TestProvider {
@@ -43,7 +45,7 @@ export async function startProvider(given?: number): Promise<TestProvider> {
         token_endpoint_auth_method: 'client_secret_post',
       },
     ],
-    claims: { openid: ['sub'], email: ['email', 'email_verified'] },
+    claims: { openid: ['sub'], email: ['email', 'email_verified', 'xms_edov'] },
     pkce: { required: () => true },
     cookies: { keys: ['a key of the provider'] },
     findAccount: (_context, sub) => ({ accountId: sub, claims: () => ({ sub, ...people.get(sub) }) }),

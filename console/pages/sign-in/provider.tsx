@@ -80,6 +80,10 @@ async function finish(visit: Visit, services: ApiServices, answer: Answer): Prom
       : { kind: 'redirect', path: '/profile', attempt: 'end' };
   }
   const result = await signInAs(database, identity);
+  if (result === 'unverified') {
+    const facts = { request_id: visit.requestId, issuer: provider.issuer };
+    services.log.info({ ...facts, reason: 'the provider has not verified the e-mail address' }, REFUSAL_LOGGED);
+  }
   if (typeof result === 'string') return refused(visit, services, problemOf(result, visit, provider));
   if ('stranger' in result) return startRegistration(visit, services, answer, result.stranger);
   const { user } = result;
@@ -113,6 +117,8 @@ async function startRegistration(
   return { kind: 'redirect', path: `/register/${token}` };
 }
 
+const REFUSAL_LOGGED = 'refused a sign-in with a provider';
+
 type Shown = Extract<PageResult, { kind: 'page' | 'redirect' }>;
 
 function failed(visit: Visit, services: ApiServices, { name, issuer }: IdentityProvider, error: unknown): Shown {
@@ -124,7 +130,7 @@ function failed(visit: Visit, services: ApiServices, { name, issuer }: IdentityP
     return refused(visit, services, messages.providerDown(name), 503);
   }
   if (!(error instanceof SignInRefusedError)) throw error;
-  log.info({ ...facts, reason: error.message }, 'refused a sign-in with a provider');
+  log.info({ ...facts, reason: error.message }, REFUSAL_LOGGED);
   return refused(visit, services, messages.attemptOver);
 }
 
