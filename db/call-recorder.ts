@@ -115,7 +115,7 @@ function createTally() {
     count: (target: CallTarget, { accountId, durationMs, failure }: RecordedCall): void => {
       countCall(sumOf(sums, target), durationMs, failure !== null);
       if (failure === null) return;
-      failures.set(nameOfTarget(target), { ...target, ...failure });
+      failures.set(nameOfFailure({ ...target, ...failure }), { ...target, ...failure });
       if (accountId !== null) addFailures(failureSums, oneFailure(target, failure.fault, accountId));
     },
     take: (): Counted => {
@@ -132,11 +132,15 @@ function createTally() {
       for (const sum of counted.sums) sums.set(nameOfTarget(sum), { ...sum, ...addCalls(sum, sumOf(sums, sum)) });
       for (const sum of counted.failureSums) addFailures(failureSums, sum);
       for (const failure of counted.failures) {
-        const name = nameOfTarget(failure);
+        const name = nameOfFailure(failure);
         if (!failures.has(name)) failures.set(name, { ...failure, ...replacement });
       }
     },
   };
+}
+
+function nameOfFailure(failure: CallTarget & Pick<CallFailure, 'fault'>): string {
+  return JSON.stringify([nameOfTarget(failure), failure.fault]);
 }
 
 function oneFailure({ upstream, format, model }: CallTarget, fault: string, accountId: string): FailureSum {

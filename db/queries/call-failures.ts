@@ -19,7 +19,7 @@ export interface RouteFailures extends Omit<CallTarget, 'key'> {
 
 /** A sum of failures, with an example. */
 export interface ListedFailureSum extends FailureSum {
-  /** The words of the upstream at its latest failure with this reason; null if it failed differently since. */
+  /** The words of the upstream at its latest failure with this reason; null if it sent none. */
   readonly message: string | null;
 }
 

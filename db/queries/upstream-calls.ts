@@ -58,7 +58,7 @@ export interface CallReport {
   readonly processId: string;
   readonly sums: readonly (CallTarget & CallSum)[];
   readonly failureSums: readonly FailureSum[];
-  /** The latest failure of each target. */
+  /** The latest failure of each target with each fault. */
   readonly failures: readonly (CallTarget & CallFailure)[];
   /** Each with the time since it ended. */
   readonly attempts: readonly (TextAttempt & { readonly ageMs: number })[];
@@ -95,9 +95,9 @@ export async function recordCalls(
       INSERT INTO upstream_failures AS known (upstream, format, model, key, failed_at, fault, status, message)
       SELECT upstream, format, model, key, now(), fault, status, message
       FROM json_populate_recordset(NULL::upstream_failures, :failures)
-      ORDER BY upstream, format, model, key
+      ORDER BY upstream, format, model, key, fault
       ON CONFLICT ON CONSTRAINT upstream_failures_pkey DO UPDATE SET
-        failed_at = excluded.failed_at, fault = excluded.fault, status = excluded.status, message = excluded.message),
+        failed_at = excluded.failed_at, status = excluded.status, message = excluded.message),
     attempted AS (
       INSERT INTO text_attempts (account_id, request_id, number, ended_at, upstream, format, model, key, decision, fault,
         status, message, duration_ms)
@@ -163,7 +163,7 @@ export async function listCalls(database: Database): Promise<ReadonlyMap<string,
 
 /** Lists the latest failure of each target. */
 export async function listLatestFailures(database: Database): Promise<ReadonlyMap<string, LatestFailure>> {
-  const rows = await database<RowOf<LatestFailure>>('upstream_failures');
+  const rows = await database<RowOf<LatestFailure>>('upstream_failures').orderBy('failed_at');
   return new Map(rows.map(camelCased).map((failure) => [nameOfTarget(failure), failure]));
 }
 

@@ -11,7 +11,7 @@
 --   refused.
 -- - `upstream_calls` sums the calls of upstreams by all processes, by minute and by hour; the hours are kept for the
 --   history of the status. `upstream_call_failures` sums the failures of these calls by reason and account, also by
---   minute and by hour. A media job that an upstream accepted counts when it ends. `upstream_failures` has the latest failure of each key and model. `text_attempts` has the
+--   minute and by hour. A media job that an upstream accepted counts when it ends. `upstream_failures` has the latest failure of each key, model and fault. `text_attempts` has the
 --   attempts of text requests with a failure. Each process has its own circuits for text: `process_circuits` has the
 --   open ones, as each process last reported them. `format` and `key` are empty for media; `upstream` is also empty for
 --   the checks of webhooks.
@@ -180,7 +180,7 @@ CREATE TABLE upstream_failures (
   status integer,
   -- The upstream's own words, without secrets.
   message text NOT NULL,
-  PRIMARY KEY (upstream, format, model, key)
+  PRIMARY KEY (upstream, format, model, key, fault)
 );
 
 CREATE TABLE text_attempts (

@@ -149,6 +149,27 @@ describe('the recorded calls of upstreams', () => {
     expect(failure).to.include({ fault: 'key_refused', status: 401, message: 'Wrong key' });
   });
 
+  it('show the latest words of the upstream for each reason', async () => {
+    const { upstream, ...target } = newTarget();
+    const recorder = createCallRecorder(database, log);
+    for (const [fault, message] of [
+      ['failed', 'Overloaded'],
+      ['key_refused', 'Wrong key'],
+      ['key_refused', 'Wrong key'],
+      ['failed', 'Out of memory'],
+    ] as const) {
+      const failure = { fault, status: 500, message };
+      recorder.record({ upstream, ...target }, { accountId: 'acc_1', durationMs: 1, failure });
+    }
+    await recorder.stop();
+    const { sums } = await readFailures(database, 'hour');
+    const words = sums.filter((sum) => sum.upstream === upstream).map(({ fault, message }) => [fault, message]);
+    expect(words).to.have.deep.members([
+      ['failed', 'Out of memory'],
+      ['key_refused', 'Wrong key'],
+    ]);
+  });
+
   it('are written with the next report if they could not be written', async () => {
     const target = newTarget();
     const recorder = createCallRecorder(database, log);
