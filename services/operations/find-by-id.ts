@@ -147,7 +147,9 @@ const findTextTimeline = createFinder(findTextUsage, async (request, { database,
   const { outcome, errorCode, charged, absorbed, upstream, upstreamModel, inputTokens, outputTokens, latencyMs } =
     request;
   const loss = absorbed > 0n ? formatDollars(absorbed) : null;
-  const endedAt = new Date(createdAt.getTime() + (latencyMs ?? 0));
+  // The clocks of the request and of its attempts differ by a round trip to the database.
+  const ends = [createdAt.getTime() + (latencyMs ?? 0), ...attempts.map((attempt) => attempt.endedAt.getTime())];
+  const endedAt = new Date(Math.max(...ends));
   const answered: TimelineEvent = {
     at: endedAt,
     source: 'upstream',

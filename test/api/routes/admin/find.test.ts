@@ -100,6 +100,25 @@ describe('api/routes/admin/find', () => {
     }
   });
 
+  it('ends the timeline of a text request with its outcome, after all attempts', async () => {
+    const { id, requestId } = await text();
+    await app.database('text_attempts').insert({
+      account_id: caller.accountId,
+      request_id: requestId,
+      number: 1,
+      ended_at: new Date(Date.now() + 60_000),
+      upstream: 'simulator',
+      format: 'messages',
+      model: 'm',
+      key: '7Kq2',
+      decision: 'next',
+      message: 'Overloaded',
+      duration_ms: 20,
+    });
+    const story = await storyOf(id, 'textRequest');
+    expect(story.indexOf('Overloaded')).to.be.within(0, story.indexOf(': succeeded, '));
+  });
+
   it('finds why a request was refused, by the id of the request', async () => {
     // contract 4.11:80
     const { headers, body } = await call<ErrorBody>(`${app.baseUrl}/v1/videos/tasks`, {
