@@ -30,6 +30,7 @@ interface Container {
 interface PodSpec {
   readonly terminationGracePeriodSeconds: number;
   readonly automountServiceAccountToken: boolean;
+  readonly enableServiceLinks: boolean;
   readonly securityContext: { readonly runAsNonRoot: boolean };
   readonly containers: readonly Container[];
 }
@@ -200,7 +201,9 @@ describeWithHelm('the chart', (tools) => {
     );
     const pods = podsOf(resources);
     expect(
-      pods.map(({ name }) => name.replace('genway-', '')).toSorted((one, other) => one.localeCompare(other)),
+      pods
+        .map(({ name }) => name.replace('genway-', '').replace(/-[0-9a-f]{8}$/, ''))
+        .toSorted((one, other) => one.localeCompare(other)),
     ).to.deep.equal(['api', 'migrate-1', 'text', 'worker', 'worker-previous']);
     for (const { name, pod } of pods) {
       const [container] = pod.containers;
@@ -226,6 +229,22 @@ describeWithHelm('the chart', (tools) => {
     }
     const triggers = resources.flatMap(({ kind, spec }) => (kind === 'ScaledObject' ? spec.triggers : []));
     expect(triggers.map(({ metadata }) => metadata.taskQueue)).to.deep.equal([TASK_QUEUES.media, TASK_QUEUES.webhooks]);
+  });
+
+  it('keeps the addresses of services out of the variables of its pods', async () => {
+    const { resources } = await render(
+      VALUES['Temporal Cloud, with workers of two versions that follow its backlog'] ?? {},
+    );
+    for (const { name, pod } of podsOf(resources)) expect(pod.enableServiceLinks, name).to.equal(false);
+  });
+
+  it('gives the job of another image another name, also where every release is the first revision', async () => {
+    const jobOf = async (tag: string) => {
+      const values = { ...VALUES['everything that watches it'], image: { tag } };
+      return (await render(values)).resources.find(({ kind }) => kind === 'Job')?.metadata.name;
+    };
+    const names = [await jobOf('0.1.0'), await jobOf('0.1.0'), await jobOf('0.1.1')];
+    expect(new Set(names).size).to.equal(2);
   });
 
   it('exposes every path of clients, and neither the administration nor metrics', async () => {

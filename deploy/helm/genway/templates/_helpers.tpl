@@ -45,6 +45,8 @@ helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- define "genway.podSpec" -}}
 serviceAccountName: {{ include "genway.name" .root }}
 automountServiceAccountToken: false
+# Kubernetes would set GENWAY_API_PORT to the address of a service `genway-api`.
+enableServiceLinks: false
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets: {{ toYaml . | nindent 2 }}
 {{- end }}
@@ -159,4 +161,11 @@ spec:
 api: { port: 8080, graceSeconds: 165 }
 text: { port: 8081, graceSeconds: 165 }
 worker: { port: 8082, graceSeconds: 325 }
+{{- end -}}
+
+{{/* The name of the job that migrates. A job never changes, and Argo CD renders every release as revision 1: a job with another pod has another name. */}}
+{{- define "genway.migrateJob" -}}
+{{- $arguments := dict "root" . "component" "migrate" "program" "migrate" "tag" (include "genway.tag" .) -}}
+{{- $pod := list (include "genway.labels" $arguments) (include "genway.podSpec" $arguments) (include "genway.container" $arguments) -}}
+{{- printf "%s-migrate-%d-%s" (include "genway.name" .) .Release.Revision ($pod | toJson | sha256sum | trunc 8) -}}
 {{- end -}}
