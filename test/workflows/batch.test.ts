@@ -236,6 +236,31 @@ describe('a batch', () => {
     expect(batch).to.deep.include({ status: 'completed', request_counts: { total: 200, completed: 200, failed: 0 } });
   });
 
+  it('tells operators what each step does, and what the batch does after a pause', async () => {
+    const by = { author: 'ada', reason: 'a test' };
+    const created = await create(Array.from({ length: 200 }, (_, index) => chat(`s${index}`, 'x [sim:delay_ms=300]')));
+    const handle = stack.temporal.workflow.getHandle(created.id);
+    const whenDoing = (what: string) =>
+      waitUntil(
+        async () => {
+          const { currentDetails } = await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata');
+          expect(currentDetails).to.match(new RegExp(`^${what}`));
+        },
+        { timeoutMs: PATIENCE_MS },
+      );
+    await when(created.id, ({ status }) => status === 'in_progress');
+    await pauseByOperator(stack.database, created.id, by);
+    await whenDoing('Paused: ');
+    await liftOperatorPause(stack.database, created.id, by);
+    await whenDoing('Running the requests');
+    await whenFinal(created);
+    await whenDoing('All files are written');
+    const { events } = await handle.fetchHistory();
+    const steps = (events ?? []).filter((event) => event.activityTaskScheduledEventAttributes);
+    expect(steps.filter(({ userMetadata }) => !userMetadata?.summary)).to.deep.equal([]);
+    expect(steps).not.to.have.length(0);
+  });
+
   describe('whose worker dies', () => {
     let text: Batch;
     let images: Batch;

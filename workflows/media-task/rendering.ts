@@ -51,7 +51,7 @@ export async function submit(run: Run) {
       setCurrentDetails('Waiting for the store to come back: a result could not be stored now.');
       const pauseMs = Math.min(STORE_UNAVAILABLE_PAUSE_MS, timeLeftMs(deadlineMs));
       await cancellation.runUnlessCancelled(
-        () => sleep(pauseMs),
+        () => sleep(pauseMs, { summary: 'Before the store is tried again' }),
         () => withdrawJob(run),
       );
     }
