@@ -97,6 +97,12 @@ export function attemptsIn(query: URLSearchParams): AttemptFilter {
   return { upstream: textIn(query, 'upstream'), fault: textIn(query, 'fault') };
 }
 
+/** The batch of the filter `batch_id`; undefined if there is none, or for any other value. */
+export function batchIn(query: URLSearchParams): string | undefined {
+  const id = textIn(query, 'batch_id');
+  return id !== undefined && isId('batch', id) ? id : undefined;
+}
+
 /** A parameter as typed; undefined if it is empty. */
 export function textIn(query: URLSearchParams, name: string): string | undefined {
   return query.get(name)?.trim() || undefined;

@@ -1,9 +1,8 @@
 /** A list of text requests, for the members of their account and for operators. */
 import type { Child } from 'hono/jsx';
 import { TEXT_OUTCOMES, type TextUsage, type TextUsageFilter } from '../../db/queries/usage.ts';
-import { isId } from '../../domain/ids.ts';
 import { Pages } from '../html/components.tsx';
-import { Candidates, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../html/filters.tsx';
+import { batchIn, Candidates, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../html/filters.tsx';
 import { useTexts } from '../html/page-context.ts';
 import { type TableProps, TableCard } from '../html/resource-table.tsx';
 import type { ListPage } from '../list-page.ts';
@@ -19,12 +18,6 @@ export function requestFilterOf(query: URLSearchParams, model: PartFilter): Text
     outcome: TEXT_OUTCOMES.find((known) => known === query.get('status')),
     ...periodOf(query),
   };
-}
-
-/** The batch whose requests are listed; all requests for any other value. */
-function batchIn(query: URLSearchParams): string | undefined {
-  const id = query.get('batch_id')?.trim() ?? '';
-  return isId('batch', id) ? id : undefined;
 }
 
 interface RequestListProps extends Pick<TableProps<TextUsage>, 'of' | 'columns' | 'notes'> {

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { startBatch } from '../../db/queries/batch-runs.ts';
 import { useAccount, useTestConsole, useVisitor } from '../support/console.ts';
+import { createMediaBatchRow, keyOf } from '../support/factories.ts';
 import { call } from '../support/stack.ts';
 
 const PARAMS = { model: 'textm-opus', max_tokens: 1, messages: [{ role: 'user', content: 'Hello' }] };
@@ -50,6 +51,11 @@ describe('the batches of all accounts in the console', () => {
     expect((await operator.get(`${page}/story`)).text)
       .to.include('cancel by op@example.com: a test')
       .and.not.include('<!doctype');
+  });
+
+  it('lead from a batch of media to its tasks', async () => {
+    const id = await createMediaBatchRow(app.database, keyOf(customer));
+    expect((await operator.get(`${PATH}/${id}`)).text).to.include(`/staff/tasks?batch_id=${id}`);
   });
 
   it('show only staff who may operate the actions', async () => {

@@ -1,9 +1,11 @@
 import { expect } from 'chai';
 import { recordNoResult, settleSubmission } from '../../db/queries/submissions.ts';
+import { newId } from '../../domain/ids.ts';
 import { describeInBrowser } from '../support/browser.ts';
 import { useAccount, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
 import {
   createEndpoint,
+  createMediaBatchRow,
   createTaskRow,
   finishAsFailed,
   finishAsSucceeded,
@@ -77,8 +79,12 @@ describe('tasks of all accounts in the console of the staff', () => {
     const first = await openTaskSubmission(app.database, moved, { provider: 'busy' });
     await settleSubmission(app.database, first, { outcome: 'not_taken', evidence: 'the answer', code: 'unreachable' });
     await openTaskSubmission(app.database, moved, { provider: 'second', attempt: 2 });
-    const all = [failed, moved, running].map(({ id }) => id);
+    const batchId = await createMediaBatchRow(app.database, keyOf(other));
+    const ofBatch = await createTaskRow(app.database, keyOf(other), { batchId, batchLine: 1 });
+    const all = [failed, moved, running, ofBatch].map(({ id }) => id);
     for (const [filter, found] of [
+      [`batch_id=${batchId}`, [ofBatch.id]],
+      [`batch_id=${newId('batch')}`, []],
       ['error_code=result_transfer_failed', [failed.id]],
       ['error_code=processing_failed', []],
       ['upstream=second', [moved.id]],

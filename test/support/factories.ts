@@ -189,6 +189,27 @@ export async function createTaskRow(
   return reloadTask(database, task);
 }
 
+/** A batch of media tasks with a line that waits. @returns its id */
+export async function createMediaBatchRow(
+  database: Database,
+  { id: apiKeyId, accountId }: Pick<ApiKey, 'id' | 'accountId'>,
+): Promise<string> {
+  const id = newId('batch');
+  await database('batches').insert({
+    id,
+    account_id: accountId,
+    api_key_id: apiKeyId,
+    request_id: newId('request'),
+    endpoint: '/v1/images/tasks',
+    input_file_id: newId('file'),
+    created_at: new Date(),
+    expires_at: new Date(),
+    next_start_at: 'infinity',
+  });
+  await database('batch_lines').insert({ batch_id: id, number: 1, custom_id: 'a', status: 'waiting' });
+  return id;
+}
+
 /** A submission of the task to the first of its routes, before its outcome is known. */
 export async function openTaskSubmission(
   database: Database,

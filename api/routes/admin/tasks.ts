@@ -47,6 +47,7 @@ export const adminTaskEndpoints = endpoints('Administration', {
       account_id: textParameter('Filters by account'),
       status: choiceParameter(TASK_STATUSES, 'Filters by status'),
       model: textParameter('Filters by model'),
+      batch_id: textParameter('Filters by batch'),
       error_code: choiceParameter(TASK_ERROR_CODES, 'Filters by the error code of failed tasks'),
       ...ATTEMPTS,
       ...PROMPTS,
@@ -55,8 +56,9 @@ export const adminTaskEndpoints = endpoints('Administration', {
     },
     answers: { 200: pageOf(ADMIN_TASK.schema, 'A page of tasks') },
     handle: ({ caller, query }, { database, operations: { temporal } }) => {
-      const { account_id: accountId, error_code: errorCode, status, model, upstream, fault, from, to } = query;
-      const filter = { accountId, status, model, errorCode, upstream, fault, from, to };
+      const { account_id: accountId, batch_id: batchId, error_code: errorCode, status, model, ...others } = query;
+      const { upstream, fault, from, to } = others;
+      const filter = { accountId, batchId, status, model, errorCode, upstream, fault, from, to };
       const read = async (slice: Slice) => {
         const tasks = await listTasks(database, { ...filter, ...slice });
         const canReadPrompt = await mayReadPrompts(database, caller, tasks.slice(0, query.limit), query);

@@ -2,7 +2,14 @@
 import type { ApiServices } from '../../../../api/services.ts';
 import { HistoryLink } from '../../../html/history-link.tsx';
 import { listBatches } from '../../../../db/queries/batches.ts';
-import { type BatchStatus, BATCH_STATUSES, countEnded, isFinalBatch, pauseOf } from '../../../../domain/batch.ts';
+import {
+  type BatchStatus,
+  BATCH_STATUSES,
+  countEnded,
+  createsTasks,
+  isFinalBatch,
+  pauseOf,
+} from '../../../../domain/batch.ts';
 import {
   type BatchExplanation,
   type BatchWithMoney,
@@ -132,7 +139,7 @@ async function showBatch(visit: UserVisit, services: ApiServices): Promise<PageR
   const { batch } = story.explanation;
   const { staffBatches: messages, staffTasks, fields, common } = visit.texts;
   const { temporal } = services.operations;
-  const requests = `/console/staff/text-requests?batch_id=${batch.id}`;
+  const requests = `/console/staff/${createsTasks(batch.endpoint) ? 'tasks' : 'text-requests'}?batch_id=${batch.id}`;
   return withAccountNames(
     services.database,
     [batch.accountId],

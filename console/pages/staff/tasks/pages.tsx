@@ -18,6 +18,7 @@ import { Badge, ButtonLink, Card, Facts, Money, WithNote, Pages, Polled, Time } 
 import {
   AttemptFilters,
   attemptsIn,
+  batchIn,
   Candidates,
   ChoiceFilter,
   ChoiceLinks,
@@ -77,6 +78,7 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
     status: TASK_STATUSES.find((known) => known === query.get('status')),
     kind: TASK_KINDS.find((known) => known === query.get('kind')),
     errorCode: TASK_ERROR_CODES.find((known) => known === query.get('error_code')),
+    batchId: batchIn(query),
     ...attemptsIn(query),
     ...periodOf(query),
   };
@@ -96,6 +98,7 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
         <ChoiceFilter name="kind" all={taskMessages.allKinds} values={TASK_KINDS} />
         <ChoiceFilter name="error_code" all={common.allErrors} values={TASK_ERROR_CODES} />
         <AttemptFilters faults={MEDIA_FAULTS} />
+        <FieldFilter name="batch_id" />
         <DayFilters />
       </Filters>,
       <Candidates filters={[account, model]} />,
@@ -149,6 +152,7 @@ async function showTask(visit: UserVisit, services: ApiServices): Promise<PageRe
               task.endUser === null ? null : [fields.end_user, task.endUser],
               task.priceList === null ? null : [fields.price_list, task.priceList],
               task.failure === null ? null : [fields.error_code, <code>{task.failure.code}</code>],
+              task.batchId === null ? null : [fields.batch_id, <AnyId id={task.batchId} />],
               [fields.request_id, <AnyId id={task.requestId} />],
               [fields.created_at, <Time at={task.createdAt} />],
               isFinal(task.status) ? [common.took, durationOf(task, visit.texts)] : null,
