@@ -722,6 +722,7 @@ export const english = (product: string) => ({
       billingDocument: 'Receipt or invoice',
       webhookEndpoint: 'Webhook endpoint',
       task: 'Task',
+      batch: 'Batch',
       textRequest: 'Text request',
       transfer: 'Transfer',
     },

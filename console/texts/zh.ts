@@ -704,6 +704,7 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
       billingDocument: '收据或发票',
       webhookEndpoint: 'Webhook 端点',
       task: '任务',
+      batch: '批处理',
       textRequest: '文本请求',
       transfer: '转账',
     },

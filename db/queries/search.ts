@@ -13,6 +13,7 @@ export const MATCH_KINDS = [
   'billingDocument',
   'webhookEndpoint',
   'task',
+  'batch',
   'textRequest',
   'transfer',
 ] as const;
@@ -58,9 +59,9 @@ const INDEXED: Readonly<Partial<Record<MatchKind, string>>> = {
 };
 
 /** Tables that grow without bound. Their primary key finds rows by the start of an id. */
-const GROWING = { task: 'tasks', textRequest: 'text_requests', transfer: 'transfers' } as const;
+const GROWING = { task: 'tasks', batch: 'batches', textRequest: 'text_requests', transfer: 'transfers' } as const;
 type GrowingKind = keyof typeof GROWING;
-const GROWING_KINDS: readonly GrowingKind[] = ['task', 'textRequest', 'transfer'];
+const GROWING_KINDS: readonly GrowingKind[] = ['task', 'batch', 'textRequest', 'transfer'];
 
 const TASKS_OF_JOB = /* sql */ `SELECT id, account_id, job_id AS label FROM vendor_jobs
   JOIN tasks ON tasks.id = task_id AND tasks.created_at = id_created_at(task_id) WHERE job_id = :jobId`;

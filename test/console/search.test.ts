@@ -14,7 +14,14 @@ import {
   useVisitor,
   Visitor,
 } from '../support/console.ts';
-import { createEndpoint, createTaskRow, createTextRequestRow, keyOf, submitTask } from '../support/factories.ts';
+import {
+  createEndpoint,
+  createMediaBatchRow,
+  createTaskRow,
+  createTextRequestRow,
+  keyOf,
+  submitTask,
+} from '../support/factories.ts';
 
 describe('the search of the console', () => {
   const app = useTestConsole();
@@ -49,6 +56,7 @@ describe('the search of the console', () => {
       taskId: task.id,
       requestId: task.requestId,
       textId: text.id,
+      batchId: await createMediaBatchRow(app.database, keyOf(customer)),
       endpointId: endpoint.id,
       endpointUrl: url,
       renderKeyId,
@@ -90,9 +98,10 @@ describe('the search of the console', () => {
       expect(await search(operator, text), text).to.equal(page);
   });
 
-  it('finds a task, a text request, a transfer and an endpoint by their ids, and by any six characters of their ids', async () => {
+  it('finds a task, a batch, a text request, a transfer and an endpoint by their ids, and by any six characters of their ids', async () => {
     for (const [id, page] of [
       [at('taskId'), `/console/staff/tasks/${at('taskId')}`],
+      [at('batchId'), `/console/staff/batches/${at('batchId')}`],
       [at('textId'), `/console/staff/text-requests/${at('textId')}`],
       [at('endpointId'), `/console/staff/webhooks/${at('endpointId')}`],
       [at('transferId'), `/console/staff/accounts?search=${at('transferId')}`],
@@ -101,6 +110,11 @@ describe('the search of the console', () => {
       for (const text of [...parts, id.slice(-8).toUpperCase()])
         expect(await search(operator, text), text).to.equal(page);
     }
+  });
+
+  it('leads members from the id of a batch to the batches of their account', async () => {
+    expect(await search(developer, at('batchId'))).to.equal(`/console/accounts/${customer.accountId}/batches`);
+    expect(await search(finance, at('batchId'))).not.to.include('/batches');
   });
 
   it('finds the objects of a request, by its id and by the start of the id', async () => {

@@ -28,6 +28,7 @@ const OF_MEMBERS: Readonly<Record<MatchKind, readonly [permission: MemberPermiss
   billingDocument: ['pay', (id) => `/billing/documents/${id}`],
   webhookEndpoint: ['develop', (id) => `/webhooks/${id}`],
   task: ['see', (id) => `/tasks/${id}`],
+  batch: ['develop', () => '/batches'],
   textRequest: ['see', (id) => `/usage/requests/${id}`],
   transfer: ['pay', () => '/billing'],
 };
