@@ -41,6 +41,12 @@ export interface PlanBilling {
     readonly customer: string | null;
     readonly returnUrl: string;
   }): Promise<string>;
+  /**
+   * Expires a page on which nobody has subscribed. Does nothing if the page is already expired.
+   *
+   * @returns the id of the subscription that the page sold; null for none @throws CheckoutUnavailableError
+   */
+  expireSubscriptionPage(page: string): Promise<string | null>;
   /** @returns null if there is no such subscription @throws CheckoutUnavailableError */
   findSubscription(id: string): Promise<ProviderSubscription | null>;
   /** @returns null if there is no such invoice @throws CheckoutUnavailableError */

@@ -28,6 +28,12 @@ export function plansOf(stripe: Stripe): PlanBilling {
       );
       return id;
     },
+    async expireSubscriptionPage(page) {
+      const { sessions } = stripe.checkout;
+      // Stripe refuses to expire a page that is paid or expired: https://docs.stripe.com/api/checkout/sessions/expire
+      const session = (await found(sessions.expire(page))) ?? (await found(sessions.retrieve(page)));
+      return idOf(session?.subscription);
+    },
     async findSubscription(id) {
       const subscription = await found(stripe.subscriptions.retrieve(id));
       return subscription && toSubscription(subscription);

@@ -4,9 +4,9 @@ import type { PlanState } from '../../domain/plan-state.ts';
 import type { Database } from '../database.ts';
 import type { IdPage } from '../page.ts';
 import { readRow, type RowOf } from '../row.ts';
-import { HAS_STARTED, IS_UNPAID } from './plans.ts';
+import { HAS_STARTED, IS_UNPAID, PLAN_FIRST } from './plans.ts';
 
-/** An account with its latest subscription, the latest paid period, and sums of all periods. */
+/** An account with the subscription that continues or its latest one, the latest paid period, and sums of all periods. */
 export interface PlanSubscriber {
   /** The account. */
   readonly id: string;
@@ -51,7 +51,7 @@ export async function listPlanSubscribers(
           WHEN ends_at IS NOT NULL THEN 'ending' ELSE 'active' END AS state
       FROM subscriptions
       WHERE ${HAS_STARTED} AND (:before::text IS NULL OR account_id < :before)
-      ORDER BY account_id DESC, created_at DESC) AS subscriber
+      ORDER BY account_id DESC, ${PLAN_FIRST}) AS subscriber
     CROSS JOIN LATERAL (
       SELECT min(created_at) AS since FROM subscriptions WHERE account_id = subscriber.id) AS first
     LEFT JOIN LATERAL (

@@ -141,15 +141,56 @@ export async function findCurrentPlan(database: Database, accountId: string): Pr
 export const HAS_STARTED = `status NOT IN ('incomplete', 'incomplete_expired')`;
 export const IS_RUNNING = `(ends_at IS NULL OR ends_at > now()) AND ${HAS_STARTED}`;
 export const IS_UNPAID = `status NOT IN ('active', 'trialing')`;
+/** The order in which the first subscription of an account is its plan: at most one continues, and the others end. */
+export const PLAN_FIRST = `ends_at IS NULL DESC, created_at DESC`;
 
-/** The newest subscription of an account that has not ended; null for none. */
+/** The subscription of an account that continues, or the newest that has not ended; null for none. */
 export async function findRunningSubscription(database: Database, accountId: string): Promise<Subscription | null> {
   const row = await database<RowOf<Subscription>>('subscriptions')
     .where({ account_id: accountId })
     .whereRaw(IS_RUNNING)
-    .orderBy('created_at', 'desc')
+    .orderByRaw(PLAN_FIRST)
     .first('id', 'account_id', 'customer', 'status', 'item', 'price', 'ends_at');
   return row ? readRow(row, {}) : null;
+}
+
+/**
+ * The subscriptions of an account that continue beside its first one. Processes that store two subscriptions at once never
+ * return both: the order of the rows does not change, and a process that finds only one row returns none.
+ */
+export async function findSurplusSubscriptions(database: Database, accountId: string): Promise<readonly string[]> {
+  const [, ...surplus] = await database<RowOf<Subscription>>('subscriptions')
+    .where({ account_id: accountId, ends_at: null })
+    .whereRaw(HAS_STARTED)
+    .orderBy(['created_at', 'id'])
+    .select('id');
+  return surplus.map(({ id }) => id);
+}
+
+/** The latest page on which an account could subscribe; null for none. */
+export async function findSubscriptionPage(database: Database, accountId: string): Promise<string | null> {
+  const row = await database('subscription_pages')
+    .where({ account_id: accountId })
+    .first<{ page: string } | undefined>('page');
+  return row?.page ?? null;
+}
+
+/**
+ * Records the page on which an account can subscribe, in the place of the earlier one.
+ *
+ * @returns false if another page took the place of the earlier one first
+ */
+export async function replaceSubscriptionPage(
+  database: Database,
+  { accountId, earlier, page }: { readonly accountId: string; readonly earlier: string | null; readonly page: string },
+): Promise<boolean> {
+  const { rowCount } = await database.raw<{ rowCount: number }>(
+    /* sql */ `
+    INSERT INTO subscription_pages (account_id, page) VALUES (:accountId, :page)
+    ON CONFLICT (account_id) DO UPDATE SET page = excluded.page WHERE subscription_pages.page = :earlier`,
+    { accountId, earlier, page },
+  );
+  return rowCount > 0;
 }
 
 /** The plan of an account: the terms that apply now, what is left of their credit, and the subscription that continues. */

@@ -482,6 +482,12 @@ CREATE TRIGGER subscriptions_keep_identity BEFORE UPDATE OF id, account_id, crea
 CREATE TRIGGER subscriptions_are_kept BEFORE DELETE ON subscriptions FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER subscriptions_not_truncated BEFORE TRUNCATE ON subscriptions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
+-- The latest page on which an account can subscribe. The next page expires this one first.
+CREATE TABLE subscription_pages (
+  account_id text COLLATE "C" PRIMARY KEY REFERENCES accounts,
+  page text NOT NULL CHECK (length(page) BETWEEN 1 AND 200)
+);
+
 CREATE TABLE plan_periods (
   invoice_id text COLLATE "C" PRIMARY KEY CHECK (length(invoice_id) BETWEEN 1 AND 200),
   subscription_id text COLLATE "C" NOT NULL REFERENCES subscriptions,

@@ -7,8 +7,11 @@ import {
   findCurrentPlan,
   findCustomer,
   findRunningSubscription,
+  findSubscriptionPage,
+  findSurplusSubscriptions,
   type PlanPeriod,
   recordPlanPeriod,
+  replaceSubscriptionPage,
   storeSubscription,
   type Subscription,
 } from '../../db/queries/plans.ts';
@@ -27,12 +30,22 @@ export interface PlanServices extends CheckoutServices {
 }
 
 /**
- * Applies what the provider knows about a subscription.
+ * Applies what the provider knows about a subscription. A subscription beside another one that continues ends with its
+ * paid period, so that its payment keeps its credit and is the last one.
  *
  * @returns null if the subscription is not for an account
  * @throws ServiceError `not_found` for an account that does not exist; `processing_unavailable`
  */
-export function applySubscription(services: PlanServices, id: string): Promise<Subscription | null> {
+export async function applySubscription(services: PlanServices, id: string): Promise<Subscription | null> {
+  const subscription = await readSubscription(services, id);
+  if (subscription === null) return null;
+  for (const surplus of await findSurplusSubscriptions(services.database, subscription.accountId)) {
+    await endWithPeriod(services, surplus, true);
+  }
+  return subscription;
+}
+
+function readSubscription(services: PlanServices, id: string): Promise<Subscription | null> {
   const { database } = services;
   return storeSubscription(database, async () => {
     const read = await orUnavailable(requireCheckout(services).findSubscription(id));
@@ -43,6 +56,11 @@ export function applySubscription(services: PlanServices, id: string): Promise<S
     }
     return { ...read, accountId };
   });
+}
+
+async function endWithPeriod(services: PlanServices, id: string, ends: boolean): Promise<void> {
+  await orUnavailable(requireCheckout(services).setEnding(id, ends));
+  await readSubscription(services, id);
 }
 
 /**
@@ -121,17 +139,25 @@ async function recordPeriod(
  */
 export async function choosePlan(
   services: PlanServices,
-  { accountId, planId }: { readonly accountId: string; readonly planId: string },
+  order: { readonly accountId: string; readonly planId: string },
 ): Promise<string | null> {
   const { database, site } = services;
+  const { accountId, planId } = order;
   const plan = site.plans.find(({ id }) => id === planId);
   if (!plan) throw new ServiceError('not_found', 'There is no such plan. Open the billing page again.');
   const billing = requireCheckout(services);
-  const running = await findRunningSubscription(database, accountId);
+  const earlier = await findSubscriptionPage(database, accountId);
+  const running =
+    (await findRunningSubscription(database, accountId)) ?? (await findSold(services, accountId, earlier));
   if (running === null) {
     const customer = await findCustomer(database, accountId);
     const returnUrl = billingPage(services, accountId);
-    return orUnavailable(billing.openSubscription({ accountId, price: plan.stripePrice, customer, returnUrl }));
+    const page = await orUnavailable(
+      billing.openSubscription({ accountId, price: plan.stripePrice, customer, returnUrl }),
+    );
+    // Nobody learns the id of a page that is not recorded.
+    const isRecorded = await replaceSubscriptionPage(database, { accountId, earlier, page });
+    return isRecorded ? page : choosePlan(services, order);
   }
   const { id, item } = running;
   if (running.price === plan.stripePrice) throw badRequest('The account has this plan already.');
@@ -144,12 +170,20 @@ export async function choosePlan(
   return null;
 }
 
+/** Expires the page on which an account could subscribe. @returns the running subscription if the page sold it before */
+async function findSold(services: PlanServices, accountId: string, page: string | null): Promise<Subscription | null> {
+  if (page === null) return null;
+  const sold = await orUnavailable(requireCheckout(services).expireSubscriptionPage(page));
+  if (sold === null) return null;
+  await applySubscription(services, sold);
+  return findRunningSubscription(services.database, accountId);
+}
+
 /** Ends the plan of an account with its period, or lets it go on. @throws ServiceError `not_found`, `processing_unavailable` */
 export async function setPlanEnding(services: PlanServices, accountId: string, ends: boolean): Promise<void> {
   const running = await findRunningSubscription(services.database, accountId);
   if (running === null) throw new ServiceError('not_found', 'The account has no plan.');
-  await orUnavailable(requireCheckout(services).setEnding(running.id, ends));
-  await applySubscription(services, running.id);
+  await endWithPeriod(services, running.id, ends);
 }
 
 /**

@@ -1614,6 +1614,10 @@ describe('the rules of the database', () => {
         ),
       );
       refusesRemoval('subscriptions', subscriptionOf);
+      refusesRows('subscription_pages', ({ account }) => ({ account_id: account.id, page: 'cs_1' }), [
+        ['a page of an unknown account', { account_id: newId('account') }, 'subscription_pages_account_id_fkey'],
+        ['a page without an id', { page: '' }],
+      ]);
       refusesRows('plan_periods', periodOf, [
         ['an invoice without an id', { invoice_id: '' }],
         ['a period of no subscription', { subscription_id: 'sub_none' }, 'plan_periods_subscription_id_fkey'],

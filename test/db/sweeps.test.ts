@@ -63,6 +63,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   processes: { sweep: 'processes' },
   plan_periods: { because: 'one for each paid invoice of a plan, which books keep for ever' },
   subscriptions: { because: 'one for each subscription that an account paid' },
+  subscription_pages: { because: 'one for each account' },
   promo_grants: { because: 'one for each grant, which books keep for ever' },
   promo_holds: { because: 'those of holds under way; whatever ends a hold removes them' },
   rate_cards: { because: 'one for each model and edition of the catalogue, by which charges are computed again' },

@@ -69,6 +69,7 @@ describeWithGo(`a page of Stripe to pay on${hasGo() ? '' : ` (${WITHOUT_GO})`}`,
     const { accountId, returnUrl } = ORDER;
     const page = await checkout.openSubscription({ accountId, price: 'price_1', customer: 'cus_1', returnUrl });
     expect(page).to.match(/^cs_/);
+    await checkout.expireSubscriptionPage(page);
     const found = await checkout.findSubscription('sub_1');
     expect(found).to.have.all.keys('id', 'accountId', 'customer', 'status', 'item', 'price', 'endsAt');
     expect(await checkout.findInvoice('in_1')).to.have.all.keys(
@@ -132,6 +133,28 @@ describe('a plan at Stripe', () => {
       periods: [{ price: 'price_1', startsAt: new Date(at(1) * 1000), endsAt: new Date(at(30) * 1000) }],
     });
     await receiver.close();
+  });
+
+  it('is sold on a page that expires, unless the page sold the plan before', async () => {
+    const answers = [
+      [200, { id: 'cs_1', status: 'expired', subscription: null }],
+      [400, { error: { type: 'invalid_request_error', message: 'Only Checkout Sessions with a status in ["open"].' } }],
+      [200, { id: 'cs_2', status: 'complete', subscription: 'sub_1' }],
+    ] as const;
+    const requests: string[] = [];
+    const receiver = await serveLocally(({ method, url }, response) => {
+      const [status, body] = answers[requests.push(`${method} ${url}`) - 1] ?? [500, {}];
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    });
+    const checkout = createStripeCheckout({ secretKey: 'sk_test_123', apiUrl: receiver.url });
+    expect(await checkout.expireSubscriptionPage('cs_1')).to.equal(null);
+    expect(await checkout.expireSubscriptionPage('cs_2')).to.equal('sub_1');
+    await receiver.close();
+    expect(requests).to.deep.equal([
+      'POST /v1/checkout/sessions/cs_1/expire',
+      'POST /v1/checkout/sessions/cs_2/expire',
+      'GET /v1/checkout/sessions/cs_2',
+    ]);
   });
 
   it('pays a whole new period at once for a dearer plan, and nothing before the next one for a cheaper plan', async () => {

@@ -25,6 +25,8 @@ export class PlayedBilling implements PlanBilling {
   isDown = false;
   readonly #subscriptions = new Map<string, Held>();
   readonly #orders = new Map<string, { readonly accountId: string; readonly price: string }>();
+  /** The subscriptions that pages sold; null for an expired page. */
+  readonly #sold = new Map<string, string | null>();
   readonly #name: string;
   #made = 0;
 
@@ -37,6 +39,11 @@ export class PlayedBilling implements PlanBilling {
     const id = this.#newId('cs');
     this.#orders.set(id, order);
     return id;
+  };
+
+  expireSubscriptionPage = async (page: string): Promise<string | null> => {
+    if (!this.#sold.has(page)) this.#sold.set(page, null);
+    return this.#sold.get(page) ?? null;
   };
 
   findSubscription = async (id: string): Promise<ProviderSubscription | null> =>
@@ -62,9 +69,11 @@ export class PlayedBilling implements PlanBilling {
 
   /** As the gateway uses the provider; payments and cards are not played. */
   get pages(): CheckoutPages {
-    const { openSubscription, findSubscription, findInvoice, changePrice, openPortal, setEnding } = this;
+    const { openSubscription, expireSubscriptionPage, findSubscription, findInvoice } = this;
+    const { changePrice, openPortal, setEnding } = this;
     return {
       openSubscription,
+      expireSubscriptionPage,
       findSubscription,
       findInvoice,
       changePrice,
@@ -87,8 +96,10 @@ export class PlayedBilling implements PlanBilling {
   pay(page: string, startsAt = new Date()): string {
     const order = this.#orders.get(page);
     if (!order) throw new Error(`there is no page ${page}`);
+    if (this.#sold.has(page)) throw new Error(`the page ${page} is paid or expired`);
     const { accountId, price } = order;
     const id = this.#newId('sub');
+    this.#sold.set(page, id);
     const subscription = { id, customer: this.#newId('cus'), item: this.#newId('si'), status: 'active', endsAt: null };
     const held = { subscription: { ...subscription, accountId, price }, startsAt, endsAt: startsAt };
     this.#subscriptions.set(id, held);

@@ -11,6 +11,8 @@ import { expirePromoCredit, listPromoGrants } from '../../../db/queries/promo-gr
 import { LEDGER_CHECKS } from '../../../db/reconciliation/ledger-checks.ts';
 import { PROMO_CHECKS } from '../../../db/reconciliation/promo-checks.ts';
 import { newId } from '../../../domain/ids.ts';
+import { CheckoutUnavailableError } from '../../../providers/checkout.ts';
+import type { PlanBilling } from '../../../providers/plan-billing.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import {
   applyInvoice,
@@ -190,6 +192,75 @@ describe('a plan', () => {
       await announce(services, { type: 'invoice.paid', data: { object: { id: unpaid.id } } });
       expect([await plan(), await grants()]).to.deep.equal(['basic', [12]]);
     }
+  });
+
+  it('is sold on one page at a time: the next page expires the page before', async () => {
+    // contract 5:37
+    const { billing, choose, announceAll, grants } = await prepare();
+    const pages = await Promise.all([choose('basic'), choose('pro'), choose('basic')]);
+    const last = (await choose('pro')) ?? '';
+    for (const page of pages) expect(() => billing.pay(page ?? '')).to.throw('paid or expired');
+    billing.pay(last);
+    await announceAll();
+    expect(await grants()).to.deep.equal([50]);
+  });
+
+  it('is found on its page when the customer chooses again before the payment is announced', async () => {
+    const { accountId, choose, subscribe, announceAll } = await prepare();
+    const id = await subscribe('basic');
+    expect(await rejectionOf(choose('basic'))).to.include({ code: 'bad_request' });
+    expect(await findRunningSubscription(db.database, accountId)).to.include({ id, endsAt: null });
+    await announceAll();
+  });
+
+  it('is one at a time: of two subscriptions, the second ends with its paid period and keeps its credit', async () => {
+    // contract 5:37
+    await fc.assert(
+      fc.asyncProperty(fc.infiniteStream(fc.nat()), async (dice) => {
+        const { accountId, billing, services, subscribe, grants } = await prepare();
+        const ids = [await subscribe('basic')];
+        const page = await billing.openSubscription({ accountId, price: 'price_pro' });
+        ids.push(billing.pay(page));
+        for (const _ of [1, 2]) await deliver(services, billing.announced, dice);
+        expect(inOrder(await grants())).to.deep.equal([12, 50]);
+        const found = await Promise.all(ids.map((id) => billing.findSubscription(id)));
+        const [kept, ...others] = found.filter((one) => one?.endsAt === null);
+        expect(others).to.deep.equal([]);
+        expect(found.map((one) => one?.status)).to.deep.equal(['active', 'active']);
+        expect(await findRunningSubscription(db.database, accountId)).to.deep.equal(kept);
+        const [subscriber] = await listPlanSubscribers(db.database, { limit: 1 });
+        expect(subscriber).to.include({ subscriptionId: kept?.id, state: 'active', paid: parseUsd(20) });
+        await setPlanEnding(services, accountId, true);
+        await deliver(services, billing.announced, dice);
+        const ends = await Promise.all(ids.map(async (id) => (await billing.findSubscription(id))?.endsAt));
+        expect(ends).not.to.include(null);
+      }),
+      { numRuns: casesOf(20) },
+    );
+  });
+
+  it('ends a second subscription when the provider announces it again after an outage', async () => {
+    const { accountId, billing, services, subscribe, announceAll } = await prepare();
+    await subscribe('basic');
+    await announceAll();
+    const id = billing.pay(await billing.openSubscription({ accountId, price: 'price_pro' }));
+    const setEndingOf = (answer: PlanBilling['setEnding']): PlanServices => ({
+      ...services,
+      money: { checkout: { ...billing.pages, setEnding: answer } },
+    });
+    const refused = setEndingOf(async () => {
+      throw new CheckoutUnavailableError('the provider is down');
+    });
+    expect(await rejectionOf(applySubscription(refused, id))).to.include({ code: 'processing_unavailable' });
+    // The process ends before it stores the end.
+    const cut = setEndingOf(async (...change) => {
+      await billing.setEnding(...change);
+      throw new CheckoutUnavailableError('the answer is lost');
+    });
+    expect(await rejectionOf(applySubscription(cut, id))).to.include({ code: 'processing_unavailable' });
+    await announceAll();
+    expect((await billing.findSubscription(id))?.endsAt).to.be.instanceOf(Date);
+    expect((await findRunningSubscription(db.database, accountId))?.price).to.equal('price_basic');
   });
 
   it('ends at once when the provider gives up', async () => {
