@@ -2,6 +2,7 @@
 import type { TextHold, TextOutcome } from '../../db/text-money/billing.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import { readUsage } from '../../text/usage.ts';
+import { reportedSecondsOf } from '../../text/voice/transcript-answer.ts';
 import { stringOf } from '../../text/upstream-errors.ts';
 
 /** The models that may transcribe the client's speech. */
@@ -94,19 +95,19 @@ export class Transcriptions {
   }
 
   /** Charges a transcription that ended, or releases its hold if it failed. */
-  finish({ type, item_id: id, usage }: JsonObject): void {
-    const itemId = stringOf(id);
+  finish(event: JsonObject): void {
+    const itemId = stringOf(event['item_id']);
     const running = this.#running.get(itemId);
     if (running === undefined) return;
     this.#running.delete(itemId);
-    const hasFailed = type === 'conversation.item.input_audio_transcription.failed';
-    this.#settle(running, hasFailed ? 'failed' : 'succeeded', isObject(usage) ? usage : null, 'processing_failed');
+    const hasFailed = event['type'] === 'conversation.item.input_audio_transcription.failed';
+    this.#settle(running, hasFailed ? 'failed' : 'succeeded', event, 'processing_failed');
   }
 
   /** Ends all transcriptions. @param isBroken whether the upstream broke off, and not the client left */
   async end(isBroken: boolean): Promise<void> {
     for (const running of this.#running.values()) {
-      this.#settle(running, isBroken ? 'failed' : 'disconnected', null, 'processing_timeout');
+      this.#settle(running, isBroken ? 'failed' : 'disconnected', {}, 'processing_timeout');
     }
     this.#running.clear();
     await Promise.all(this.#recorded);
@@ -115,16 +116,16 @@ export class Transcriptions {
   #settle(
     { hold, upstream, audioSeconds, startedAtMs }: RunningTranscription,
     status: TextOutcome['status'],
-    usage: JsonObject | null,
+    event: JsonObject,
     failure: 'processing_failed' | 'processing_timeout',
   ): void {
-    const { type, seconds } = usage ?? {};
+    const { usage } = event;
     const recorded = hold.settle({
       status,
       errorCode: status === 'failed' ? failure : null,
-      usage: usage === null || type === 'duration' ? null : readUsage(usage),
+      usage: !isObject(usage) || usage['type'] === 'duration' ? null : readUsage(usage),
       countedOutputTokens: 0,
-      audioSeconds: status === 'failed' ? 0 : Math.ceil(typeof seconds === 'number' ? seconds : audioSeconds),
+      audioSeconds: status === 'failed' ? 0 : Math.ceil(reportedSecondsOf(event) ?? audioSeconds),
       upstream,
       latencyMs: performance.now() - startedAtMs,
       firstByteMs: null,

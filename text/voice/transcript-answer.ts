@@ -110,8 +110,6 @@ const NATIVE_TOKENS_PER_SECOND = 32;
 /** Records the usage, and the seconds: as reported, or those of the file, or of the tokens of its audio, or the most. */
 function measure(body: JsonObject, { audio }: TranscriptionOptions, meter: Meter): void {
   const usage = objectOf(body['usage']);
-  // The second one is Mistral's: https://docs.mistral.ai/capabilities/audio_transcription
-  const reported = firstPositive(usage['seconds'], usage['prompt_audio_seconds'], body['duration']);
   meter.heard = true;
   if (stringOf(body['text']) !== '' && meter.outputLength === 0) {
     meter.see({ type: 'text-delta', id: '0', text: stringOf(body['text']) });
@@ -120,7 +118,14 @@ function measure(body: JsonObject, { audio }: TranscriptionOptions, meter: Meter
   if (usageMetadata !== undefined) meter.see({ type: 'usage', usage: readNativeUsage(objectOf(usageMetadata)) });
   else if (usage['input_tokens'] !== undefined) meter.see({ type: 'usage', usage: readUsage(usage) });
   const heard = usageMetadata === undefined ? null : (meter.usage.audioInput ?? 0) / NATIVE_TOKENS_PER_SECOND;
-  meter.audioSeconds = reported ?? secondsOf(audio) ?? firstPositive(heard) ?? maxSecondsOf(audio);
+  meter.audioSeconds = reportedSecondsOf(body) ?? secondsOf(audio) ?? firstPositive(heard) ?? maxSecondsOf(audio);
+}
+
+/** The seconds of audio that an answer or an event reports; undefined for none. 0 reports nothing: all audio has a length. */
+export function reportedSecondsOf(answer: JsonObject): number | undefined {
+  const usage = objectOf(answer['usage']);
+  // The second one is Mistral's: https://docs.mistral.ai/capabilities/audio_transcription
+  return firstPositive(usage['seconds'], usage['prompt_audio_seconds'], answer['duration']);
 }
 
 function firstPositive(...values: readonly unknown[]): number | undefined {
