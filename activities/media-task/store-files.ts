@@ -105,9 +105,12 @@ interface FileToStore {
   readonly heartbeat: Heartbeat;
 }
 
-/** A video model produces one video (contract 2.2): extras such as a still are not fetched. All images are. */
-function wantedFiles({ kind }: Task, files: readonly ResultFile[]): readonly ResultFile[] {
-  if (kind === 'image') return files;
+/**
+ * The files to fetch. A video model produces one video (contract 2.2), without extras such as a still. An image model
+ * produces all its files but videos and sounds.
+ */
+export function wantedFiles({ kind }: Pick<Task, 'kind'>, files: readonly ResultFile[]): readonly ResultFile[] {
+  if (kind === 'image') return files.filter(({ mimeType }) => !/^(?:video|audio)\//.test(mimeType ?? ''));
   const index = files.findIndex(({ mimeType }) => mimeType?.startsWith('video/'));
   return files.slice(Math.max(index, 0)).slice(0, 1);
 }

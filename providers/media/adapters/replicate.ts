@@ -12,7 +12,7 @@ import { bearer } from '../credentials.ts';
 import { assertCancelled, documentOf, isMissing } from '../exchange.ts';
 import { fieldsOf } from '../fields.ts';
 import { failed, unfinished } from '../job-state.ts';
-import { costIn, endIn, fingerprintOf, listOf, objectOf, mergeParams } from '../json.ts';
+import { costIn, endIn, fingerprintOf, listOf, objectOf, mergeParams, valueIn } from '../json.ts';
 import { lifetimeSecondsOf } from '../lifetime.ts';
 import { JobRefusedError, NotTakenError, ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
@@ -58,6 +58,17 @@ const CODE_IN_WORDS = /\bE\d{3,4}\b/;
 const MODERATED =
   /flagged|nsfw|content (policy|filter)|safety (filter|system|check)|moderat(ed|ion)|prohibited.content/i;
 const TIMED_OUT = /timed out/i;
+/** Tells the files of an output apart: each model names the fields of its output as it likes. */
+const TYPES_BY_EXTENSION: Readonly<Record<string, string>> = {
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  webp: 'image/webp',
+  mp4: 'video/mp4',
+  mov: 'video/quicktime',
+  mp3: 'audio/mpeg',
+  wav: 'audio/wav',
+};
 
 const callbacks: CallbackFormat = {
   proof: 'secret',
@@ -171,7 +182,7 @@ function stateOf(prediction: JsonObject): JobState {
   const facts = { ...costOf(prediction), ...endIn(prediction['completed_at']) };
   switch (status) {
     case 'succeeded':
-      return { state: 'succeeded', results: [output].flat().flatMap(fileOf), ...facts };
+      return { state: 'succeeded', results: [output].flat().flatMap(valuesOf).flatMap(fileOf), ...facts };
     case 'failed':
       // Clients do not get the error's text, which any program may have written.
       return failed(verdictOf(String(error)), undefined, { ...facts, detail: error });
@@ -196,9 +207,16 @@ function verdictOf(error: string): TaskErrorCode {
   return TIMED_OUT.test(error) ? 'processing_timeout' : 'processing_failed';
 }
 
+/** Some models answer with an object of links, or of lists of links. */
+function valuesOf(output: unknown): readonly unknown[] {
+  return isObject(output) ? Object.values(output).flat() : [output];
+}
+
 function fileOf(output: unknown): readonly ResultFile[] {
-  const isLink = typeof output === 'string' && /^https?:\/\//.test(output) && parseUrl(output) !== null;
-  return isLink ? [{ url: output, mimeType: null }] : [];
+  const url = typeof output === 'string' && /^https?:\/\//.test(output) ? parseUrl(output) : null;
+  if (typeof output !== 'string' || url === null) return [];
+  const extension = url.pathname.split('.').at(-1)?.toLowerCase();
+  return [{ url: output, mimeType: valueIn(TYPES_BY_EXTENSION, extension) ?? null }];
 }
 
 /** Replicate charges for most models by running time, even if they fail. */

@@ -237,6 +237,34 @@ describe('Replicate’s predictions', () => {
     });
   }
 
+  for (const [what, output, results] of [
+    ['a link', 'https://example.com/a.mp4', [['a.mp4', 'video/mp4']]],
+    ['a link without an extension', 'https://example.com/a', [['a', null]]],
+    [
+      'a list',
+      ['https://example.com/0.PNG', 'https://example.com/1.png?x=1.mp4'],
+      [
+        ['0.PNG', 'image/png'],
+        ['1.png?x=1.mp4', 'image/png'],
+      ],
+    ],
+    [
+      'an object',
+      { image: 'https://example.com/still.jpg', video: 'https://example.com/a.mp4', seed: 7, note: 'none', mask: null },
+      [
+        ['still.jpg', 'image/jpeg'],
+        ['a.mp4', 'video/mp4'],
+      ],
+    ],
+    ['an object with a list', { images: ['https://example.com/0.webp'] }, [['0.webp', 'image/webp']]],
+    ['an object without links', { text: 'A lighthouse' }, []],
+  ] as const) {
+    it(`reads the files of ${what}`, async () => {
+      const files = results.map(([name, mimeType]) => ({ url: `https://example.com/${name}`, mimeType }));
+      expect(await stateShown(200, { status: 'succeeded', output })).to.deep.include({ results: files });
+    });
+  }
+
   it('predictions are not ended by output while they run, nor by an answer of the gateway', async () => {
     const processing = { status: 'processing', output: ['https://example.com/0.png'] };
     expect(await stateShown(200, processing)).to.include({ state: 'running', detail: 'processing' });
