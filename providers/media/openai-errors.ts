@@ -17,6 +17,8 @@ const USUAL_MEANINGS: Readonly<Record<number, CodeMeaning>> = {
   422: 'bad_request',
   429: 'busy',
 };
+/** The meanings that an error has whatever its status; a wrong key may have the type `invalid_request_error`. */
+const CLEAR_MEANINGS: readonly CodeMeaning[] = ['content_policy_violation', 'operator', 'busy'];
 /** Recognise messages that come without a code. */
 const MODERATION_WORDS = /\bmoderat|safety system|content policy/i;
 /** About the operator's account, also where Azure names its content policy. */
@@ -31,12 +33,29 @@ export function openaiVerdict(error: JsonObject): TaskErrorCode {
 
 /** The refusal in an unsuccessful answer; null if only its status is meaningful. */
 export function openaiRefusal(answer: VendorAnswer): SubmissionError | null {
-  const error = objectOf(objectOf(answer.document)['error']);
-  const { code, type, param, message } = error;
+  const error = errorIn(answer);
   // OpenAI refuses a withdrawn model like a value that is not allowed.
-  const means = param === 'model' ? 'operator' : (meaningOf(error) ?? USUAL_MEANINGS[answer.status] ?? null);
+  const means = error['param'] === 'model' ? 'operator' : (meaningOf(error) ?? USUAL_MEANINGS[answer.status] ?? null);
   // Refusals of wrong keys also have the type `invalid_request_error`.
   if (means === null || (isVerdict(means) && USUAL_MEANINGS[answer.status] !== 'bad_request')) return null;
+  return submissionErrorOf(means, answer);
+}
+
+/**
+ * The refusal in a successful answer of a relay that names neither a job nor a file; null unless the error's code or type
+ * blames moderation, the operator's account or the load. After any other error, the relay may have the job.
+ */
+export function openaiRefusalInSuccess(answer: VendorAnswer): SubmissionError | null {
+  const means = namedMeaningOf(errorIn(answer));
+  return means !== null && CLEAR_MEANINGS.includes(means) ? submissionErrorOf(means, answer) : null;
+}
+
+function errorIn({ document }: VendorAnswer): JsonObject {
+  return objectOf(objectOf(document)['error']);
+}
+
+function submissionErrorOf(means: CodeMeaning, answer: VendorAnswer): SubmissionError {
+  const { code, type, message } = errorIn(answer);
   const operatorMessage = `the upstream answered ${answer.status} with code ${String(code)} and type ${String(type)}`;
   return submissionErrorFor(means, {
     operatorMessage,
@@ -45,8 +64,13 @@ export function openaiRefusal(answer: VendorAnswer): SubmissionError | null {
   });
 }
 
-function meaningOf({ code, type, message }: JsonObject): CodeMeaning | null {
-  const named = openaiCodes.meaningOf(code) ?? openaiCodes.meaningOf(type);
+function namedMeaningOf({ code, type }: JsonObject): CodeMeaning | null {
+  return openaiCodes.meaningOf(code) ?? openaiCodes.meaningOf(type);
+}
+
+function meaningOf(error: JsonObject): CodeMeaning | null {
+  const { message } = error;
+  const named = namedMeaningOf(error);
   if (named !== null) return named;
   if (ACCOUNT_WORDS.test(String(message))) return 'operator';
   return MODERATION_WORDS.test(String(message)) ? 'content_policy_violation' : null;

@@ -9,7 +9,7 @@ import { bearer } from '../credentials.ts';
 import { RETIRED_OPENAI_MODELS } from '../retired-models.ts';
 import { filePart, partsFor } from '../fields.ts';
 import { costIn, listOf, objectOf, mergeParams } from '../json.ts';
-import { openaiRefusal } from '../openai-errors.ts';
+import { openaiRefusal, openaiRefusalInSuccess } from '../openai-errors.ts';
 import { OutcomeUnknownError } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
 import type { ResultFile } from '../result-file.ts';
@@ -52,11 +52,13 @@ export const openaiImages: MediaAdapter = {
     return { path: 'v1/images/edits', body: { form: [...parts, ...inputs] } };
   },
 
-  accepted({ document }) {
-    const answer = objectOf(document);
-    const { data } = answer;
-    if (!Array.isArray(data)) throw new OutcomeUnknownError('the upstream answered without a list of images');
-    return { files: data.flatMap((image) => fileOf(objectOf(image))), ...costOf(answer) };
+  accepted(answer) {
+    const document = objectOf(answer.document);
+    const { data } = document;
+    if (!Array.isArray(data)) {
+      throw openaiRefusalInSuccess(answer) ?? new OutcomeUnknownError('the upstream answered without a list of images');
+    }
+    return { files: data.flatMap((image) => fileOf(objectOf(image))), ...costOf(document) };
   },
 
   refusal: openaiRefusal,

@@ -11,7 +11,7 @@ import { filePart, partsFor } from '../fields.ts';
 import type { FormPart } from '../form.ts';
 import { failed, unfinished } from '../job-state.ts';
 import { endIn, listOf, objectOf, valueIn } from '../json.ts';
-import { openaiRefusal, openaiVerdict } from '../openai-errors.ts';
+import { openaiRefusal, openaiRefusalInSuccess, openaiVerdict } from '../openai-errors.ts';
 import { isName, JobRefusedError, ProviderUnreachableError, textOf } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
 import type { VendorHttp } from '../vendor-http.ts';
@@ -66,9 +66,12 @@ export const openaiVideos: MediaAdapter = {
     identity: identityOf(request),
   }),
 
-  accepted: ({ document }) => ({
-    jobId: textOf(layersOf(document).map(idIn).find(isName), 'video id'),
-  }),
+  accepted(answer) {
+    const ids = layersOf(answer.document).map(idIn);
+    const refused = ids.every(isHidden) ? openaiRefusalInSuccess(answer) : null;
+    if (refused !== null) throw refused;
+    return { jobId: textOf(ids.find(isName), 'video id') };
+  },
   refusal: openaiRefusal,
 
   async find(sent, http, signal) {

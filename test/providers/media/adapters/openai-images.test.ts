@@ -103,6 +103,29 @@ describe('OpenAI’s images', () => {
     }
   });
 
+  for (const [error, outcome] of [
+    [{ code: 'moderation_blocked', type: 'invalid_request_error' }, { code: 'content_policy_violation' }],
+    [{ code: null, type: 'insufficient_quota' }, { isRouteExcluded: true }],
+    [
+      { code: 'rate_limit_exceeded', message: 'Please try again in 2s.' },
+      { isRouteExcluded: false, retryAfterMs: 2_000 },
+    ],
+    [{ code: 'invalid_value', type: 'invalid_request_error' }, { name: 'OutcomeUnknownError' }],
+    [{ code: 'server_error' }, { name: 'OutcomeUnknownError' }],
+    [{ message: 'Your request was rejected by the safety system.' }, { name: 'OutcomeUnknownError' }],
+    [{ code: 429 }, { name: 'OutcomeUnknownError' }],
+    ['moderation_blocked', { name: 'OutcomeUnknownError' }],
+  ] as const) {
+    it(`are refused with 200 only by a clear code or type: ${JSON.stringify(error)}`, async () => {
+      expect(await rejectionOf(answeredWith(200, { error }))).to.include(outcome);
+    });
+  }
+
+  it('are rendered if the answer has images beside an error', async () => {
+    const data = [{ url: 'https://files.example.com/1.png' }];
+    expect((await answeredWith(200, { data, error: { code: 'moderation_blocked' } })).files).to.have.length(1);
+  });
+
   it('may have been rendered when a proxy answers with an error', async () => {
     for (const status of [500, 502, 504, 520]) {
       expect(await rejectionOf(answeredWith(status, { error: { message: 'x' } }))).to.be.instanceOf(

@@ -111,6 +111,20 @@ describe('the wire format of OpenAI’s videos', () => {
     });
   }
 
+  it('is refused with 200 only by a clear code and without an id', async () => {
+    const answeredWith = (body: object) =>
+      rejectionOf(usingVendor(openaiVideos, body, (other) => submit(other, videoRequest())));
+    const error = { code: 'insufficient_quota', message: 'x' };
+    expect(await answeredWith({ error })).to.include({ isRouteExcluded: true });
+    expect(await answeredWith({ id: null, error: MODERATED })).to.include({ code: 'content_policy_violation' });
+    for (const body of [{ error: { message: 'x' } }, { error: { code: 'server_error' } }, { data: { id: 7 }, error }]) {
+      expect(await answeredWith(body)).to.have.property('name', 'OutcomeUnknownError');
+    }
+    expect(
+      await usingVendor(openaiVideos, { id: 'video_1', error }, (other) => submit(other, videoRequest())),
+    ).to.equal('video_1');
+  });
+
   it('has its id at the top or in an envelope', async () => {
     for (const answer of [
       { id: 'video_1' },
