@@ -12,6 +12,7 @@ import { type Carrier, openDownload } from './download.ts';
 import { encodeForm, type FormPart } from './form.ts';
 import { NotTakenError, OutcomeUnknownError, ProviderUnreachableError, type SubmissionError } from './outcomes.ts';
 import { retryAfterMs } from './retry-after.ts';
+import { parseUrl } from '../../domain/parse-url.ts';
 
 export { retryAfterMs };
 
@@ -99,6 +100,8 @@ const DEFAULT_MAX_RESPONSE_BYTES = 2 ** 20;
 /** The operator's credential, money or model is missing: a retry cannot succeed. */
 const ACCOUNT_STATUSES: readonly number[] = [401, 402, 403, 404];
 const UNAUTHORIZED = 401;
+const MOVED_PERMANENTLY = 301;
+const SAME_METHOD_STATUSES: readonly number[] = [307, 308];
 
 export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
   const { base, addresses = {}, maxResponseBytes = DEFAULT_MAX_RESPONSE_BYTES } = options;
@@ -155,7 +158,7 @@ export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
         throw new OutcomeUnknownError(reason, { cause: error });
       });
       if (isSuccess(answer)) return answer;
-      throw heavier(refusal(answer), judgeStatus(answer));
+      throw heavier(refusal(answer), judgeStatus(answer, request.url));
     },
 
     async download(file, signal) {
@@ -221,15 +224,33 @@ function asksForWait(answer: VendorAnswer): boolean {
 }
 
 /** The outcome of a submission by its HTTP status alone. */
-function judgeStatus(answer: VendorAnswer): SubmissionError {
+function judgeStatus(answer: VendorAnswer, requested: URL): SubmissionError {
   const { status, document } = answer;
   const operatorMessage = `the upstream answered ${status}`;
+  const moved = movedTo(answer, requested);
+  if (moved !== null) {
+    const message = `${operatorMessage}: the address has moved to ${moved.origin}. Correct base_url`;
+    return new NotTakenError(message, { isRouteExcluded: true });
+  }
   if (status === 429) return new NotTakenError(operatorMessage, { retryAfterMs: retryAfterMs(answer) });
   if (ACCOUNT_STATUSES.includes(status)) return new NotTakenError(operatorMessage, { isRouteExcluded: true });
   // A proxy may send this status after passing the request on, but then the body is not JSON.
   if (status === 503 && document !== undefined)
     return new NotTakenError(operatorMessage, { retryAfterMs: retryAfterMs(answer) });
   return new OutcomeUnknownError(operatorMessage);
+}
+
+/**
+ * Where to send the same request instead; null if the upstream may have processed the request. With 307 and 308 the client
+ * repeats the method and the body (RFC 9110, 15.4). After 301 clients may read the location with GET, so only the same path
+ * on another origin, such as from `http` to `https`, is an address that moved, and not the page of a result.
+ */
+function movedTo({ status, headers }: VendorAnswer, requested: URL): URL | null {
+  const { location } = headers;
+  const target = location === undefined ? null : parseUrl(location, requested);
+  if (target === null || SAME_METHOD_STATUSES.includes(status)) return target;
+  const isSamePath = target.pathname === requested.pathname && target.search === requested.search;
+  return status === MOVED_PERMANENTLY && isSamePath && target.origin !== requested.origin ? target : null;
 }
 
 /** A word such as `server_error` cannot make the outcome unknown if the status says that the submission was not taken. */

@@ -108,6 +108,20 @@ describe('HTTP with an upstream of media', () => {
       });
     }
 
+    for (const [status, location, origin] of [
+      [301, 'https://api.vendor.example/v1/renders', 'https://api.vendor.example'],
+      [307, 'https://eu.vendor.example/v2/renders?region=eu', 'https://eu.vendor.example'],
+      [308, '//www.vendor.example/v1/renders/', 'http://www.vendor.example'],
+    ] as const) {
+      it(`counts as not accepted, and tells operators the new origin, when the address has moved: ${status}`, async () => {
+        const error = await outcomeOf(status, '<html>Moved</html>', { location });
+        expect(error).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);
+        expect(error.message).to.equal(
+          `the upstream answered ${status}: the address has moved to ${origin}. Correct base_url`,
+        );
+      });
+    }
+
     it('counts as not accepted when the vendor reports overload', async () => {
       expect(await outcomeOf(503, '{"error": "overloaded"}')).to.be.instanceOf(NotTakenError);
     });
@@ -117,6 +131,22 @@ describe('HTTP with an upstream of media', () => {
     for (const status of [301, 400, 408, 409, 422, 425, 500, 502, 504, 524]) {
       it(`is unknown after ${status}, unless the adapter knows better`, async () => {
         expect(await outcomeOf(status, '{}')).to.be.instanceOf(OutcomeUnknownError);
+      });
+    }
+
+    for (const [status, location] of [
+      [301, '/v1/renders/1'],
+      [301, '/v1/renders'],
+      [301, 'https://api.vendor.example/v1/renders?id=1'],
+      [302, '/v1/renders'],
+      [303, '/v1/renders'],
+      [307, 'http://['],
+      [308, ''],
+    ] as const) {
+      it(`is unknown after ${status} to ${location || 'nowhere'}, which may follow a submission that was accepted`, async () => {
+        expect(await outcomeOf(status, '{}', location === '' ? {} : { location })).to.be.instanceOf(
+          OutcomeUnknownError,
+        );
       });
     }
 
