@@ -167,6 +167,22 @@ export async function lockAccounts(transaction: Database, accountIds: readonly s
   await transaction('accounts').whereIn('id', accountIds).orderBy('id').forNoKeyUpdate().select('id');
 }
 
+/** Locks an account, and the accounts into which it and those were merged. */
+export async function lockAccountAndMerged(transaction: Database, accountId: string): Promise<void> {
+  const { rows } = await transaction.raw<{ rows: { id: string }[] }>(
+    /* sql */ `
+    WITH RECURSIVE locked AS (
+      SELECT id, merged_into FROM accounts WHERE id = :accountId
+      UNION SELECT target.id, target.merged_into FROM locked JOIN accounts AS target ON target.id = locked.merged_into)
+    SELECT id FROM locked`,
+    { accountId },
+  );
+  await lockAccounts(
+    transaction,
+    rows.map(({ id }) => id),
+  );
+}
+
 /** Finds the oldest account; null if there are no accounts. */
 export async function findOldestAccount(database: Database): Promise<Account | null> {
   const row = await database<AccountRow>('accounts').orderBy('id').first();

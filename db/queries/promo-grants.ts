@@ -137,9 +137,10 @@ export async function expirePromoCredit(database: Database, limit: number): Prom
 }
 
 /**
- * Expires a grant now: its available rest at once, and amounts on hold when they are released. Does nothing without the grant.
+ * Expires a grant now: its available rest at once, and amounts on hold when they are released; and the grants to which
+ * merges moved a part of it. Does nothing without the grant.
  *
- * @returns the transfer that took the rest; null if nothing was left
+ * @returns the last transfer that took a rest; null if nothing was left
  */
 export function endPromoGrant(
   database: Database,
@@ -156,17 +157,38 @@ export function endPromoGrant(
         RETURNING id, available, expires_at`,
         { accountId, reference },
       );
-      const [row] = rows;
-      if (row === undefined || picoUsd(row.available) === 0n) return null;
-      return move(transaction, 'promo_expiry', {
-        id: row.id,
-        accountId,
-        amount: picoUsd(row.available),
-        at: row.expires_at,
-      });
+      let transferId: string | null = null;
+      for (const { id, available, expires_at: at } of rows) {
+        const amount = picoUsd(available);
+        if (amount > 0n) transferId = await move(transaction, 'promo_expiry', { id, accountId, amount, at });
+      }
+      for (const moved of await findMovedGrants(transaction, { accountId, reference })) {
+        transferId = (await endPromoGrant(transaction, moved)) ?? transferId;
+      }
+      return transferId;
     }),
   );
 }
+
+/** Finds the grants to which a merge moved parts of a grant: see {@link movePromoCredit}. */
+async function findMovedGrants(
+  database: Database,
+  { accountId, reference }: Pick<PromoGrant, 'accountId' | 'reference'>,
+): Promise<readonly Pick<PromoGrant, 'accountId' | 'reference'>[]> {
+  const { rows } = await database.raw<{ rows: Pick<PromoGrant, 'accountId' | 'reference'>[] }>(
+    /* sql */ `
+    SELECT moved.account_id AS "accountId", moved.reference
+    FROM accounts AS source JOIN promo_grants AS promo ON promo.account_id = source.id
+    JOIN transfers AS expiry ON expiry.account_id = source.id AND expiry.kind = 'promo_expiry' AND expiry.reference = promo.id
+    JOIN promo_grants AS moved ON moved.account_id = source.merged_into AND moved.reference = '${MOVED_BY}' || expiry.id
+    WHERE source.id = :accountId AND promo.reference = :reference ORDER BY moved.id`,
+    { accountId, reference },
+  );
+  return rows;
+}
+
+/** The start of the reference of a moved grant; the transfer that took the amount follows. */
+const MOVED_BY = 'merge:';
 
 /** The most grants that one call of {@link movePromoCredit} moves. */
 const MAX_MOVED = 100;
@@ -201,7 +223,7 @@ export async function movePromoCredit(
       accountId: to,
       amount,
       expiresAt,
-      reference: `merge:${transferId}`,
+      reference: `${MOVED_BY}${transferId}`,
       author,
       reason: `moved from ${from}: ${reason}`,
     });

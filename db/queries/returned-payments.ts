@@ -10,7 +10,7 @@ import {
 } from '../../domain/returned-payment.ts';
 import type { Database } from '../database.ts';
 import { withPartitions } from '../partitions.ts';
-import { lockAccount } from './accounts.ts';
+import { lockAccountAndMerged } from './accounts.ts';
 import { issueDocument } from './billing-documents.ts';
 import { adjust, findPayment } from './credits.ts';
 import { referenceOfInvoice } from './plans.ts';
@@ -68,7 +68,8 @@ export function returnPayment(
     database.transaction(async (transaction) => {
       await lockReturns(transaction, reference);
       const payment = await findCredited(transaction, reference);
-      if (payment) await lockAccount(transaction, payment.accountId);
+      // Promo credit that the payment gave may have moved to these accounts, which a dispute suspends.
+      if (payment) await lockAccountAndMerged(transaction, payment.accountId);
       if (change) await transaction('returned_payments').insert({ reference }).onConflict().ignore();
       const row = await findReturned(transaction, reference);
       if (!row) return null;

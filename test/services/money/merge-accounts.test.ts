@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Database } from '../../../db/database.ts';
 import { findAccountMerge, listAccountMerges, moveMergedMoney } from '../../../db/queries/account-merges.ts';
 import { topUp } from '../../../db/queries/credits.ts';
-import { grantPromoCredit, listPromoGrants } from '../../../db/queries/promo-grants.ts';
+import { expirePromoCredit, grantPromoCredit, listPromoGrants } from '../../../db/queries/promo-grants.ts';
 import { returnPayment } from '../../../db/queries/returned-payments.ts';
 import { createTasks } from '../../../db/queries/tasks.ts';
 import { addMember, insertUser, listMembers } from '../../../db/queries/users.ts';
@@ -12,7 +12,7 @@ import { TEXT_CHECKS } from '../../../db/reconciliation/text-checks.ts';
 import { newId } from '../../../domain/ids.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import type { MemberRole } from '../../../domain/roles.ts';
-import { suspendForDispute } from '../../../services/money/credit-once.ts';
+import { applyReturnOf, creditPayment, suspendForDispute } from '../../../services/money/credit-once.ts';
 import { decideMerge, mergeAlone, requestMerge } from '../../../services/money/merge-accounts.ts';
 import { reopenAccount, suspendAccount } from '../../../services/people/account-actions.ts';
 import { useTestDatabase } from '../../support/database.ts';
@@ -206,6 +206,31 @@ describe('a merge of two accounts', () => {
     expect([await creditOf(source.id), await creditOf(target.id)]).to.deep.equal([0n, parseUsd(2)]);
     expect((await reloadAccount(database, target)).suspendedAt).to.be.instanceOf(Date);
     await expectCleanBooks();
+  });
+
+  it('ends the bonus of a payment that returns to its payer, also what merges moved to other accounts', async () => {
+    const accounts = [
+      await createAccount(database),
+      await createAccount(database),
+      await createAccount(database),
+    ] as const;
+    const [first, second, last] = accounts;
+    const payment = { id: 'pi_bonus', accountId: first.id, amount: parseUsd(10) };
+    await creditPayment(database, payment, { fromUsd: 1, percent: 50, days: 30 });
+    const held = await createTaskRow(database, await createKey(database, first));
+    await merge(first.id, second.id);
+    await moveAll();
+    await merge(second.id, last.id);
+    await moveAll();
+    expect((await reloadAccount(database, last)).signupAvailable).to.equal(parseUsd(4));
+    await database.transaction((transaction) =>
+      applyReturnOf(transaction, 'payment:pi_bonus', { refunded: parseUsd(10), refundedAt: 0 }),
+    );
+    await finishAsFailed(database, held);
+    await expirePromoCredit(database, 10);
+    const given = await Promise.all(accounts.map((account) => reloadAccount(database, account)));
+    expect(given.map(({ signupAvailable }) => signupAvailable)).to.deep.equal([0n, 0n, 0n]);
+    expect((await checkBooks(database, PROMO_CHECKS)).findings).to.deep.equal([]);
   });
 
   it('grants a merged account no signup credit that awaited its first payment', async () => {
