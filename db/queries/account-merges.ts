@@ -1,7 +1,7 @@
 /** Merges of two accounts of one person: see `db/schema/0009-finance.sql`. */
 import type { MergeSide } from '../../domain/account-merge.ts';
 import { newId } from '../../domain/ids.ts';
-import type { PicoUsd } from '../../domain/money.ts';
+import { type PicoUsd, smaller } from '../../domain/money.ts';
 import { type Database, onlyRow } from '../database.ts';
 import { type IdPage } from '../page.ts';
 import { withPartitions } from '../partitions.ts';
@@ -166,19 +166,26 @@ export async function closeSource(
 
 /**
  * Moves the money of merged accounts: first their balance, and later what their tasks refund and what late payments
- * credit. A merged account that owes for a returned payment gets the money from the other account. Each amount moves in
- * one transaction, so a crash moves all of it or nothing, and the next call continues.
+ * credit. A merged account that owes for a returned payment gets the money from the account that has it now, after
+ * perhaps several merges. Each amount moves in one transaction, so a crash moves all of it or nothing, and the next call
+ * continues.
  *
  * @param limit the most accounts
  * @returns the number of accounts; fewer than `limit` if none is left
  */
 export async function moveMergedMoney(database: Database, limit: number): Promise<number> {
-  const { rows } = await database.raw<{ rows: { sourceId: string; targetId: string }[] }>(
+  const { rows } = await database.raw<{ rows: MergedAccounts[] }>(
     /* sql */ `
-    SELECT source.id AS "sourceId", target.id AS "targetId"
-    FROM accounts AS source JOIN accounts AS target ON target.id = source.merged_into
+    SELECT source.id AS "sourceId", source.merged_into AS "targetId", payer.id AS "payerId"
+    FROM accounts AS source CROSS JOIN LATERAL (
+      WITH RECURSIVE later AS (
+        SELECT id, merged_into, funded_available FROM accounts WHERE id = source.merged_into
+        UNION ALL
+        SELECT target.id, target.merged_into, target.funded_available
+        FROM later JOIN accounts AS target ON target.id = later.merged_into)
+      SELECT id, funded_available FROM later WHERE merged_into IS NULL) AS payer
     WHERE source.merged_into IS NOT NULL AND ${HAS_NO_ALLOWANCE}
-      AND (source.signup_available + source.funded_available > 0 OR (source.debt > 0 AND target.funded_available > 0)
+      AND (source.signup_available + source.funded_available > 0 OR (source.debt > 0 AND payer.funded_available > 0)
         OR (source.signup_reserved + source.funded_reserved = 0 AND EXISTS (SELECT FROM account_merges
           WHERE source_id = source.id AND outcome = 'approved' AND completed_at IS NULL)))
     ORDER BY source.id LIMIT :limit`,
@@ -191,38 +198,42 @@ export async function moveMergedMoney(database: Database, limit: number): Promis
 /** A text request in progress may cost more than its hold, so its account keeps its balance until the request ends. */
 const HAS_NO_ALLOWANCE = 'NOT EXISTS (SELECT FROM text_allowances WHERE account_id = source.id)';
 
+interface MergedAccounts {
+  readonly sourceId: string;
+  readonly targetId: string;
+  /** The account that pays what the source owes: the target, or the account into which the target was merged. */
+  readonly payerId: string;
+}
+
 interface Movable {
   readonly debt: PicoUsd;
   readonly funded: PicoUsd;
   readonly signup: PicoUsd;
   readonly reserved: PicoUsd;
-  readonly targetFunded: PicoUsd;
+  readonly payerFunded: PicoUsd;
   readonly now: Date;
 }
 
-function moveMoney(
-  database: Database,
-  { sourceId, targetId }: { readonly sourceId: string; readonly targetId: string },
-): Promise<void> {
+function moveMoney(database: Database, { sourceId, targetId, payerId }: MergedAccounts): Promise<void> {
   return withPartitions(database, () =>
     database.transaction(async (transaction) => {
-      await lockAccounts(transaction, [sourceId, targetId]);
+      await lockAccounts(transaction, [sourceId, targetId, payerId]);
       const { rows } = await transaction.raw<{ rows: RowOf<Movable>[] }>(
         /* sql */ `
         SELECT source.debt, source.funded_available AS funded, source.signup_available AS signup,
-          source.signup_reserved + source.funded_reserved AS reserved, target.funded_available AS target_funded,
+          source.signup_reserved + source.funded_reserved AS reserved, payer.funded_available AS payer_funded,
           clock_timestamp() AS now
-        FROM accounts AS source JOIN accounts AS target ON target.id = :targetId
+        FROM accounts AS source JOIN accounts AS payer ON payer.id = :payerId
         WHERE source.id = :sourceId AND ${HAS_NO_ALLOWANCE}`,
-        { sourceId, targetId },
+        { sourceId, payerId },
       );
       const [row] = rows;
       if (!row) return;
-      const { debt, funded, signup, reserved, targetFunded, now } = readRow(row, {
-        amounts: ['debt', 'funded', 'signup', 'reserved', 'target_funded'],
+      const { debt, funded, signup, reserved, payerFunded, now } = readRow(row, {
+        amounts: ['debt', 'funded', 'signup', 'reserved', 'payer_funded'],
       });
-      const owed = debt < targetFunded ? debt : targetFunded;
-      await move(transaction, { from: targetId, to: sourceId, amount: owed, signupAmount: 0n, now });
+      const owed = smaller(debt, payerFunded);
+      await move(transaction, { from: payerId, to: sourceId, amount: owed, signupAmount: 0n, now });
       const { available: promo } = await sumPromoCredit(transaction, sourceId);
       const lasting = signup - promo;
       await move(transaction, { from: sourceId, to: targetId, amount: funded + lasting, signupAmount: lasting, now });

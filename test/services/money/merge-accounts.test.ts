@@ -208,6 +208,24 @@ describe('a merge of two accounts', () => {
     await expectCleanBooks();
   });
 
+  it('takes a payment that returns to its payer from the last account when the other account was merged, too', async () => {
+    const [first, second, last] = [
+      await createAccount(database),
+      await createAccount(database),
+      await createAccount(database),
+    ];
+    const reference = 'payment:pi_twice';
+    await topUp(database, { accountId: first.id, amount: parseUsd(10), reference });
+    await merge(first.id, second.id);
+    await moveAll();
+    await merge(second.id, last.id);
+    await moveAll();
+    await returnPayment(database, reference, { refunded: parseUsd(4), refundedAt: 0 });
+    await moveAll();
+    expect(await Promise.all([first, second, last].map(({ id }) => creditOf(id)))).to.deep.equal([0n, 0n, parseUsd(6)]);
+    await expectCleanBooks();
+  });
+
   it('ends the bonus of a payment that returns to its payer, also what merges moved to other accounts', async () => {
     const accounts = [
       await createAccount(database),
