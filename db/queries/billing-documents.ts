@@ -18,7 +18,7 @@ import { type IdPage, newestFirst } from '../page.ts';
 import { camelCased, columnsOf, type RowOf } from '../row.ts';
 import { findAccount } from './accounts.ts';
 import { orderNotice } from './mails.ts';
-import { MAX_CHAIN_MS } from './month-export.ts';
+import { startPeriodOf } from './month-export.ts';
 
 export interface BillingDocument extends DocumentContent {
   readonly id: string;
@@ -169,11 +169,7 @@ function dayOf(moment: Date): string {
 }
 
 /** Returns the charges of an account in a month by model, and the granted credit that paid a part of them. */
-async function sumCharges(
-  database: Database,
-  accountId: string,
-  { from, to }: Month,
-): Promise<readonly DocumentLine[]> {
+async function sumCharges(database: Database, accountId: string, month: Month): Promise<readonly DocumentLine[]> {
   const { rows } = await database.raw<{
     rows: { subject: DocumentLine['subject']; model: string; quantity: string; amount: string; granted: string }[];
   }>(
@@ -184,12 +180,12 @@ async function sumCharges(
     FROM transfers AS transfer
     LEFT JOIN tasks AS task ON task.id = transfer.task_id AND task.created_at = transfer.opened_at
     LEFT JOIN text_requests AS request ON request.id = transfer.text_request_id
-      AND request.created_at >= :opened AND request.created_at < :to
+      AND request.created_at >= :opened AND request.created_at < :startedBefore
     WHERE transfer.account_id = :accountId AND transfer.kind IN ${CHARGES}
       AND transfer.created_at >= :from AND transfer.created_at < :to
       AND transfer.opened_at >= :opened AND transfer.opened_at < :to
     GROUP BY 1, 2 ORDER BY 1, 2`,
-    { accountId, from, to, opened: new Date(from.getTime() - MAX_CHAIN_MS) },
+    { accountId, from: month.from, to: month.to, ...startPeriodOf(month) },
   );
   const lines = rows.map(({ subject, model, quantity, amount }) => ({
     subject,

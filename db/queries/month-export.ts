@@ -43,6 +43,14 @@ const MS_PER_DAY = 24 * 60 * 60 * 1000;
 /** Longer than any task or text request, and so than any chain of transfers. */
 export const MAX_CHAIN_MS = 31 * MS_PER_DAY;
 
+/**
+ * The period in which the text requests that were charged in a month can have started. It ends later than the month,
+ * because processes have clocks of their own.
+ */
+export function startPeriodOf({ from, to }: Month): { readonly opened: Date; readonly startedBefore: Date } {
+  return { opened: new Date(from.getTime() - MAX_CHAIN_MS), startedBefore: new Date(to.getTime() + MS_PER_DAY) };
+}
+
 /** Sorts before the ids of all transfers since a moment. An id is at most a day older than its row. */
 export function firstTransferIdOf(moment: Date): string {
   return firstIdAt('transfer', moment.getTime() - MS_PER_DAY);

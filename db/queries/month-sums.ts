@@ -6,7 +6,7 @@ import { type Database, onlyRow, picoUsd } from '../database.ts';
 import { CHARGES, isFirstCharge } from '../ledger-sql.ts';
 import { FAILED_ATTEMPTS_WITH_RATES, joinRates } from './text-rates.ts';
 import type { RowOf } from '../row.ts';
-import { MAX_CHAIN_MS } from './month-export.ts';
+import { startPeriodOf } from './month-export.ts';
 import { readStatementOfAll, type Statement } from './statements.ts';
 
 /** Revenue is the sum of margin, cost, and revenue without a known cost. */
@@ -71,7 +71,7 @@ export async function sumMonth(database: Database, month: Month, maxCustomers: n
   const { rows } = await database.raw<{ rows: Row[] }>(SUMS, {
     from: month.from,
     to: month.to,
-    opened: new Date(month.from.getTime() - MAX_CHAIN_MS),
+    ...startPeriodOf(month),
     maxCustomers,
   });
   const customersMoney = await readStatementOfAll(database, { from: month.from, to: month.to });
@@ -132,7 +132,7 @@ const SUMS = /* sql */ `
     LEFT JOIN tasks AS task ON task.id = transfer.task_id AND task.created_at = transfer.opened_at
     LEFT JOIN spent ON spent.task_id = transfer.task_id
     LEFT JOIN text_requests AS request ON request.id = transfer.text_request_id
-      AND request.created_at >= :opened AND request.created_at < :to
+      AND request.created_at >= :opened AND request.created_at < :startedBefore
     ${joinRates('request')}
     WHERE transfer.created_at >= :from AND transfer.created_at < :to
       AND transfer.opened_at >= :opened AND transfer.opened_at < :to

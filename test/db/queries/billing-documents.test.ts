@@ -162,8 +162,9 @@ describe('Genway', () => {
     }
     const ledger = openTextLedger(test.url);
     const hold = newHold(key);
-    await ledger.hold([hold]);
-    await ledger.settle([settlementOf(hold)]);
+    const ahead = newHold(key, { createdAt: nextMonth() });
+    await ledger.hold([hold, ahead]);
+    await ledger.settle([settlementOf(hold), settlementOf(ahead)]);
     await ledger.close();
     const { charged, month } = await closeThisMonth(key.accountId);
     const issueAll = async (): Promise<void> => {
@@ -176,7 +177,7 @@ describe('Genway', () => {
       { of: month, subtotal: charged - parseUsd('0.5'), taxes: [] },
     ]);
     expect(invoices[0]?.lines.map(({ subject, model, quantity }) => ({ subject, model, quantity }))).to.deep.equal([
-      { subject: 'text', model: hold.model, quantity: 1 },
+      { subject: 'text', model: hold.model, quantity: 2 },
       { subject: 'video', model: 'vidone-3.0', quantity: 3 },
       { subject: 'granted_credit', model: null, quantity: 1 },
     ]);
@@ -185,6 +186,12 @@ describe('Genway', () => {
       { month: `${month}-01` },
     ]);
   });
+
+  /** The time of a process whose clock is ahead of the database's at the end of the month. */
+  function nextMonth(): Date {
+    const month = parseMonth(new Date().toISOString().slice(0, 7));
+    return new Date((month?.to.getTime() ?? 0) + 10 * 60_000);
+  }
 
   /** Makes the month over, summed and closed. @returns the charges of an account */
   async function closeThisMonth(accountId: string) {

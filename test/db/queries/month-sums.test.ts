@@ -173,4 +173,19 @@ describe('the sums of a month', () => {
     expect(changeOf('settlement', 'charge', 'excess')).to.equal(-total.revenue);
     expect(changeOf('topup')).to.equal(parseUsd(500));
   });
+
+  it('know the model and the cost of a request whose process was already in the next month by its clock', async () => {
+    const before = await sumMonth(database, thisMonth(), 1);
+    const key = await createFundedKey(database);
+    const createdAt = new Date(thisMonth().to.getTime() + 10 * 60_000);
+    const hold = newHold(key, { createdAt, catalogueVersion: 'costed' });
+    const ledger = openTextLedger(testDatabase.url);
+    await ledger.hold([hold]);
+    await ledger.settle([settlementOf(hold)]);
+    await ledger.close();
+    const { total, models } = await sumMonth(database, thisMonth(), 1);
+    expect(total.charges).to.equal(before.total.charges + 1);
+    expect(total.uncosted).to.equal(before.total.uncosted);
+    expect(models.map(({ model }) => model)).not.to.include('');
+  });
 });
