@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { setAccountBudget } from '../../db/queries/account-budgets.ts';
 import { CONTENT_SWEEPS, eraseContent } from '../../db/queries/content.ts';
+import { recordPlanPeriod, storeSubscription } from '../../db/queries/plans.ts';
 import { findSentForm } from '../../db/queries/sent-forms.ts';
 import { suspendAccount } from '../../db/queries/accounts.ts';
 import { newId } from '../../domain/ids.ts';
@@ -245,6 +247,51 @@ describe('the playground', () => {
     expect((await strangers.get(path.replace(customer.accountId, other.accountId))).text).not.to.include(
       'Latest results',
     );
+  });
+
+  it('refuses text beyond the budgets of its account', async () => {
+    const { accountId } = await app.createAccount({ fundedUsd: 25 });
+    await setAccountBudget(app.database, {
+      accountId,
+      models: null,
+      isCeiling: true,
+      usageLimit: 1n,
+      limitPeriod: 'month',
+    });
+    const member = await Visitor.invited(app, { email: 'thrifty@example.com', account_id: accountId });
+    const theirs = `/console/accounts/${accountId}/playground`;
+    const fields = { model: 'textc-M3', prompt: 'Hello' };
+    const { status, text } = await member.send(theirs, fields, { accept: 'text/event-stream' });
+    expect([status, JSON.parse(text).error.code]).to.deep.equal([402, 'insufficient_credits']);
+    expect(text).to.include('budget');
+  });
+
+  it('refuses models that the plan of its account lacks', async () => {
+    const { accountId } = await app.createAccount({ fundedUsd: 25 });
+    const subscription = { id: 'sub_playground', accountId, customer: 'cus_1', status: 'active', item: 'si_1' };
+    await storeSubscription(app.database, async () => ({ ...subscription, price: 'price_1', endsAt: null }));
+    const endsAt = new Date(Date.now() + 86_400_000);
+    await recordPlanPeriod(app.database, {
+      invoiceId: 'in_playground',
+      subscriptionId: subscription.id,
+      accountId,
+      plan: 'small',
+      included: 0n,
+      models: ['textd-*'],
+      rateLimitRpm: null,
+      seats: null,
+      invoicedAt: new Date(),
+      startsAt: new Date(),
+      endsAt,
+      limitsUntil: endsAt,
+      paid: 0n,
+      payment: null,
+    });
+    const member = await Visitor.invited(app, { email: 'subscriber@example.com', account_id: accountId });
+    const theirs = `/console/accounts/${accountId}/playground`;
+    const ask = (model: string) =>
+      member.send(theirs, { model, prompt: 'Hello' }, { accept: 'text/event-stream' }).then(({ status }) => status);
+    expect([await ask('textc-M3'), await ask('textd-v2.5')]).to.deep.equal([403, 200]);
   });
 
   it('is used only from addresses in the allowlist of its key', async () => {

@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assertAllowedAddress } from '../../../services/people/allowed-address.ts';
 import { createApiKey } from '../../../services/people/create-key.ts';
-import { existingAccount } from '../../../services/people/existing-account.ts';
 import type { Database } from '../../../db/database.ts';
-import { type ApiKey, type Caller, listApiKeys } from '../../../db/queries/api-keys.ts';
-import { findPlannedVersions } from '../../../db/queries/price-lists.ts';
+import { type ApiKey, type Caller, findCallersOfKeys, listApiKeys } from '../../../db/queries/api-keys.ts';
 import { listTasksOfKey } from '../../../db/queries/tasks.ts';
 import { findTextUsageOfRequest, type TextUsage } from '../../../db/queries/usage.ts';
 import { isId } from '../../../domain/ids.ts';
@@ -81,16 +79,12 @@ async function findKey(database: Database, accountId: string): Promise<ApiKey | 
   return key;
 }
 
-async function findCaller(visit: MemberVisit, services: ApiServices): Promise<Caller> {
-  const { database } = services;
-  const { keyPeppers } = services.people;
+async function findCaller(visit: MemberVisit, { database, people }: ApiServices): Promise<Caller> {
   const { accountId } = visit.account;
-  const [account, prices, known] = await Promise.all([
-    existingAccount(database, accountId),
-    findPlannedVersions(database, accountId),
-    findKey(database, accountId),
-  ]);
-  const key = known ?? (await createApiKey(database, keyPeppers, accountId, { name: KEY_NAME })).key;
-  // The console's calls name no end users.
-  return { key, account: { ...account, prices, budgetsVersion: 0 } };
+  const { id } =
+    (await findKey(database, accountId)) ??
+    (await createApiKey(database, people.keyPeppers, accountId, { name: KEY_NAME })).key;
+  const [caller] = await findCallersOfKeys(database, [id]);
+  if (caller === undefined) throw new Error(`the key ${id} cannot have disappeared`);
+  return caller;
 }
