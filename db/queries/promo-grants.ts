@@ -23,7 +23,7 @@ export interface PromoGrant {
   readonly expiresAt: Date;
   readonly author: string;
   readonly reason: string;
-  /** Whether the account paid for it, so that the account counts as topped up. */
+  /** Whether the account paid for it, or got it from a topped-up account by a merge: the account counts as topped up. */
   readonly isPaid: boolean;
   readonly createdAt: Date;
 }
@@ -188,7 +188,7 @@ async function findMovedGrants(
 }
 
 /** The start of the reference of a moved grant; the transfer that took the amount follows. */
-const MOVED_BY = 'merge:';
+export const MOVED_BY = 'merge:';
 
 /** The most grants that one call of {@link movePromoCredit} moves. */
 const MAX_MOVED = 100;
@@ -203,14 +203,18 @@ export async function movePromoCredit(
   transaction: Database,
   { from, to }: { readonly from: string; readonly to: string },
 ): Promise<boolean> {
-  const rows = await transaction<PromoGrantRow & { readonly is_open: boolean; readonly now: Date }>('promo_grants')
+  const rows = await transaction<PromoGrantRow & { readonly is_open: boolean }>('promo_grants')
     .where({ account_id: from, is_open: true })
     .where('available', '>', 0)
     .whereRaw(`expires_at > clock_timestamp() + interval '1 second'`)
     .orderBy(['expires_at', 'id'])
     .limit(MAX_MOVED)
-    .select<(PromoGrantRow & { readonly now: Date })[]>('*', transaction.raw('clock_timestamp() AS now'));
-  for (const { now, ...row } of rows) {
+    .select<(PromoGrantRow & { readonly now: Date; readonly has_topped_up: boolean })[]>(
+      '*',
+      transaction.raw(`clock_timestamp() AS now,
+        (SELECT topped_up_at IS NOT NULL FROM accounts WHERE id = account_id) AS has_topped_up`),
+    );
+  for (const { now, has_topped_up: isPaid, ...row } of rows) {
     const { id, available: amount, expiresAt, author, reason } = toGrant(row);
     const transferId = await move(transaction, 'promo_expiry', {
       id,
@@ -224,6 +228,7 @@ export async function movePromoCredit(
       amount,
       expiresAt,
       reference: `${MOVED_BY}${transferId}`,
+      isPaid,
       author,
       reason: `moved from ${from}: ${reason}`,
     });

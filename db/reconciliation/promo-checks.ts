@@ -1,4 +1,5 @@
 /** Checks whether promo credit agrees with the ledger and with the balances that include it. */
+import { MOVED_BY } from '../queries/promo-grants.ts';
 import { sqlCheck } from './check.ts';
 
 export const PROMO_CHECKS = [
@@ -93,7 +94,7 @@ export const PROMO_CHECKS = [
           ELSE format('%s until %s is included, but granted was %s until %s', included, to_json(ends_at) #>> '{}',
             coalesce(promo.amount, 0), coalesce(to_json(promo.expires_at) #>> '{}', 'no time')) END AS detail
       FROM plan_periods AS period
-      FULL JOIN (SELECT * FROM promo_grants WHERE is_paid) AS promo
+      FULL JOIN (SELECT * FROM promo_grants WHERE is_paid AND NOT starts_with(reference, '${MOVED_BY}')) AS promo
         ON promo.id = grant_id AND promo.account_id = period.account_id AND promo.reference = 'invoice:' || invoice_id
       WHERE invoice_id IS NULL OR (included > 0 AND period.ends_at > period.created_at AND promo.id IS NULL)
         OR promo.amount <> included OR promo.expires_at > ends_at

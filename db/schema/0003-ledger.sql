@@ -221,7 +221,8 @@ CREATE TABLE promo_grants (
   expires_at timestamptz(3) NOT NULL,
   author text NOT NULL CHECK (author <> ''),
   reason text NOT NULL CHECK (reason <> ''),
-  -- Whether the account paid for it, as for the credit of a plan: the account then counts as topped up.
+  -- Whether the account paid for it, as for the credit of a plan, or got it from a topped-up account by a merge: the account
+  -- then counts as topped up.
   is_paid boolean NOT NULL DEFAULT false,
   created_at timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
   CONSTRAINT promo_grants_once_per_reference UNIQUE (account_id, reference),

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Database } from '../../../db/database.ts';
 import { findAccountMerge, listAccountMerges, moveMergedMoney } from '../../../db/queries/account-merges.ts';
-import { topUp } from '../../../db/queries/credits.ts';
+import { adjust, topUp } from '../../../db/queries/credits.ts';
 import { expirePromoCredit, grantPromoCredit, listPromoGrants } from '../../../db/queries/promo-grants.ts';
 import { returnPayment } from '../../../db/queries/returned-payments.ts';
 import { createTasks } from '../../../db/queries/tasks.ts';
@@ -223,6 +223,20 @@ describe('a merge of two accounts', () => {
     await returnPayment(database, reference, { refunded: parseUsd(4), refundedAt: 0 });
     await moveAll();
     expect(await Promise.all([first, second, last].map(({ id }) => creditOf(id)))).to.deep.equal([0n, 0n, parseUsd(6)]);
+    await expectCleanBooks();
+  });
+
+  it('counts the other account as topped up when a topped-up account has only promo credit left', async () => {
+    const source = await createAccount(database, { fundedUsd: 1 });
+    const target = await createAccount(database);
+    const expiresAt = new Date(Date.now() + DAY_MS);
+    await grantPromoCredit(database, { accountId: source.id, amount: 5n, expiresAt, reference: 'left', ...BY });
+    await adjust(database, { accountId: source.id, amount: -parseUsd(1), ...BY });
+    await merge(source.id, target.id);
+    await moveAll();
+    const { signupAvailable, toppedUpAt } = await reloadAccount(database, target);
+    expect(signupAvailable).to.equal(5n);
+    expect(toppedUpAt).to.be.instanceOf(Date);
     await expectCleanBooks();
   });
 
