@@ -6,6 +6,7 @@ import { columnsOf, readRow, type RowOf } from '../row.ts';
 import { lockAccount } from './accounts.ts';
 import { orderNotice } from './mails.ts';
 import { findPromoGrant, grantPromoCredit, type PromoGrant } from './promo-grants.ts';
+import { postAwaitedSignupCredit } from './signup-credits.ts';
 
 /** A subscription as it was last read at the payment provider. */
 export interface Subscription {
@@ -79,7 +80,8 @@ export async function storeSubscription(
 }
 
 /**
- * Records a paid period, grants its credit and orders its e-mail, once for each invoice. The credit of a period that is over is not granted.
+ * Records a paid period, grants its credit and the signup credit that awaits the first payment, and orders its e-mail,
+ * once for each invoice. The credit of a period that is over is not granted.
  *
  * @returns whether this call recorded the period
  */
@@ -105,6 +107,7 @@ export async function recordPlanPeriod(database: Database, period: PlanPeriod): 
               reason: `included in the plan ${plan}`,
               isPaid: true,
             });
+      if (period.payment !== null) await postAwaitedSignupCredit(transaction, accountId);
       const earlier = await transaction('plan_periods')
         .where({ account_id: accountId })
         .where('invoiced_at', '<', period.invoicedAt)

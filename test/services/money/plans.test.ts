@@ -108,6 +108,24 @@ describe('a plan', () => {
     expect(id).to.match(/^sub_/);
   });
 
+  it('brings the signup credit that awaits the first payment of the account, once', async () => {
+    const { accountId, billing, subscribe, announceAll } = await prepare();
+    await db.database('signup_credits').insert({
+      account_id: accountId,
+      normal_address_digest: Buffer.alloc(32, 9),
+      network: '192.0.2.0/24',
+      outcome: 'awaits_payment',
+      amount: 5,
+    });
+    const id = await subscribe('basic');
+    await announceAll();
+    const given = async () => (await reloadAccount(db.database, { id: accountId })).signupAvailable;
+    expect(await given()).to.equal(parseUsd(12) + 5n);
+    billing.renew(id);
+    await announceAll();
+    expect(await given()).to.equal(parseUsd(24) + 5n);
+  });
+
   it('narrows the models and the rate of a key, and widens neither', async () => {
     // contract 5:32
     const { accountId, subscribe, announceAll } = await prepare();
