@@ -197,7 +197,7 @@ function statusOf(isCut: boolean): 'completed' | 'incomplete' {
 function renderUsage({ input, cached, output, reasoning }: Usage): object {
   return {
     input_tokens: input,
-    input_tokens_details: { cached_tokens: cached },
+    input_tokens_details: { cached_tokens: cached, cache_write_tokens: 0 },
     output_tokens: output,
     output_tokens_details: { reasoning_tokens: reasoning },
     total_tokens: input + output,

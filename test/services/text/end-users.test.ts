@@ -4,6 +4,7 @@ import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { PATIENCE_MS } from '../../support/eventually.ts';
 import { startOfPeriod } from '../../../domain/api-key.ts';
 import { endUserName } from '../../../domain/end-user.ts';
+import { endUserOf } from '../../../services/text/end-user.ts';
 import { END_USERS } from '../../../domain/policy.ts';
 import { type ErrorBody, useTestApp } from '../../support/app.ts';
 import type { TestCaller } from '../../support/factories.ts';
@@ -64,6 +65,20 @@ describe('end users', () => {
     ],
     ['`user` of embeddings', '/v1/embeddings', { model: 'textm-embed', input: 'Hello', user: 'alice' }],
   ];
+  for (const [what, sent, name] of [
+    ['JSON', '{"device_id":"d1","account_uuid":"","session_id":"s1"}', 'd1'],
+    ['JSON of a signed-in person', '{"device_id":"d1","account_uuid":"a1","session_id":"s1"}', 'a1'],
+    ['a text', 'user_0a1b_account__session_5d2c0e0e-0000', 'user_0a1b_account_'],
+    ['a text of a signed-in person', 'user_0a1b_account_7f-00_session_5d2c0e0e-0000', 'user_0a1b_account_7f-00'],
+    ['JSON without a session', '{"device_id":"d1"}', '{"device_id":"d1"}'],
+    ['broken JSON', '{"session_id":', '{"session_id":'],
+  ] as const) {
+    it(`are named by the user whom Claude Code names beside its session in ${what}`, () => {
+      // contract 4.8.3:26
+      expect(endUserOf({ metadata: { user_id: sent } })).to.equal(name);
+    });
+  }
+
   for (const [what, path, body] of NAMED) {
     it(`are named by ${what}, and get an error there once their budget is spent`, async () => {
       // contract 5:12 5:18
