@@ -118,9 +118,18 @@ const FAILURE_BY_CODE: Readonly<Record<string, Failure>> = {
   content_filter: MODERATED,
   content_policy_violation: MODERATED,
   moderation_blocked: MODERATED,
-  data_inspection_failed: MODERATED,
   image_content_policy_violation: MODERATED,
   bio_policy: MODERATED,
+  cyber_policy: MODERATED,
+  // Of Alibaba.
+  data_inspection_failed: MODERATED,
+  DataInspectionFailed: MODERATED,
+  // Of Volcengine.
+  SensitiveContentDetected: MODERATED,
+  InputTextSensitiveContentDetected: MODERATED,
+  InputImageSensitiveContentDetected: MODERATED,
+  InputVideoSensitiveContentDetected: MODERATED,
+  OutputTextSensitiveContentDetected: MODERATED,
   context_length_exceeded: TOO_LONG,
   model_max_prompt_tokens_exceeded: TOO_LONG,
   invalid_request_error: REFUSED,
@@ -155,6 +164,10 @@ const FAILURE_BY_CODE: Readonly<Record<string, Failure>> = {
   overloaded_error: UNAVAILABLE,
   // The account that has no quota is the gateway's, not its client's.
   insufficient_quota: KEY_REFUSED,
+  billing_hard_limit_reached: KEY_REFUSED,
+  exceeded_current_quota_error: KEY_REFUSED,
+  Arrearage: KEY_REFUSED,
+  AccountOverdueError: KEY_REFUSED,
   service_unavailable_error: UNAVAILABLE,
   // Of Azure.
   ResponsibleAIPolicyViolation: MODERATED,
@@ -185,14 +198,24 @@ const FAILURE_BY_CODE: Readonly<Record<string, Failure>> = {
 const MAY_BE_TOO_LONG: ReadonlySet<Failure> = new Set([REFUSED, FAILED]);
 
 /**
- * Clouds refuse a model that a route cannot have by the status and the name of an invalid request, or of a project without
- * rights. Only the sentence tells that another route may answer.
+ * Sentences that tell more than the status and the name beside them. Clouds refuse a model that a route cannot have like an
+ * invalid request, or like a project without rights; vendors refuse an account that has reached its limit like an invalid
+ * request, and what their moderation finds like an account without rights or a fault of their own.
  */
 const FAILURE_BY_SENTENCE: readonly (readonly [sentence: RegExp, failure: Failure])[] = [
   [/\bmodel identifier is invalid\b|\bon-demand throughput isn.t supported\b/i, MODEL_UNKNOWN],
   [/\bis not servable in region\b|\bis in deprecation\b/i, MODEL_UNKNOWN],
   [/\boperation does not work with the specified model\b/i, MODEL_UNKNOWN],
   [/\bnot allowed to use Publisher Model\b|\bnot allowed from unsupported countries\b/i, ACCESS_REFUSED],
+  // At the beginning only: a message that quotes a request must not close an account to every client.
+  [/^Your organization must be verified\b/i, ACCESS_REFUSED],
+  [/^(?:You have|Your organization has) reached (?:your|its) specified API usage limits\b/i, KEY_REFUSED],
+  [/^This organization has been disabled\b/i, KEY_REFUSED],
+  [/^Insufficient balance\b|^余额不足/i, KEY_REFUSED],
+  [/^Content violates usage guidelines\b|^Content Exists Risk\b/i, MODERATED],
+  [/\byour prompt was flagged\b|\byour input was flagged\b/i, MODERATED],
+  [/\b(?:input|output) new_sensitive\b/i, MODERATED],
+  [/^System detected potentially unsafe or sensitive content\b|可能包含不安全或敏感内容/i, MODERATED],
 ];
 /** The rest of a longer message quotes the request. */
 const MAX_SENTENCE_LENGTH = 300;
@@ -221,7 +244,7 @@ export function upstreamError(
   const known = codes.filter((code) => typeof code === 'string' && Object.hasOwn(FAILURE_BY_CODE, code)) as string[];
   const exact = known.find((code) => status === null || !VAGUE_CODES.has(code));
   const named =
-    (status === 400 ? readSentence(stringOf(vendorMessage)) : undefined) ??
+    readSentence(stringOf(vendorMessage)) ??
     (exact === undefined ? undefined : FAILURE_BY_CODE[exact]) ??
     (status === null ? undefined : FAILURE_BY_STATUS[status]) ??
     FAILED;
