@@ -1,7 +1,7 @@
 /** Schemas of a request as the vendors of a format accept them. A description states, in words, what a schema loses. */
 import { isObject, type JsonObject } from '../domain/json.ts';
 import type { TextRequest, Tool } from './canonical.ts';
-import { inCurrentDraft, subschemasOf } from './json-schema.ts';
+import { inCurrentDraft, resolveReference, subschemasOf } from './json-schema.ts';
 import { compact } from './read.ts';
 import { arrayOf } from './upstream-errors.ts';
 
@@ -49,7 +49,7 @@ export function withFittingSchemas(request: TextRequest, limits: SchemaLimits, n
 
 function fittingTool(tool: Tool, limits: SchemaLimits): { readonly tool: Tool; readonly lost: readonly string[] } {
   const { clientType } = tool;
-  const parameters = tool.parameters && inCurrentDraft(tool.parameters);
+  const parameters = tool.parameters && inCurrentDraft(withoutReferenceAtTop(tool.parameters));
   if (clientType !== undefined || (parameters === undefined && !limits.needsProperties)) return { tool, lost: [] };
   const refused = Object.entries(parameters ?? {}).filter(([keyword]) => limits.notAtTop.includes(keyword));
   const lost = refused.map(([keyword]) => keyword);
@@ -61,6 +61,13 @@ function fittingTool(tool: Tool, limits: SchemaLimits): { readonly tool: Tool; r
   };
   const strict = tool.strict === true && limits.isStrict?.(schema) === false ? false : tool.strict;
   return { tool: compact({ ...tool, parameters: schema, strict }), lost };
+}
+
+/** A schema that generators write as a reference to a named definition, with the keywords of the definition. */
+function withoutReferenceAtTop(schema: JsonObject): JsonObject {
+  const { $ref: reference, ...others } = schema;
+  const target = typeof reference === 'string' ? resolveReference(schema, reference) : null;
+  return target === null ? schema : { ...target, ...others };
 }
 
 /** A description with keywords that a schema cannot have. */

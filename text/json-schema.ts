@@ -27,12 +27,26 @@ const EXCLUSIVE_BOUNDS = [
   ['exclusiveMaximum', 'maximum'],
 ] as const;
 
+/** The keywords whose value may be null. */
+const NULLABLE = ['const', 'default', 'example'];
+
 /**
- * A schema of any draft, or of OpenAPI, in the current draft of JSON Schema, in which vendors check schemas: tuples and exclusive bounds
- * had other forms. Lists have items, which some vendors require.
+ * A schema of any draft, or of OpenAPI, in the current draft of JSON Schema, in which vendors check schemas: tuples, exclusive bounds and
+ * required properties had other forms. Lists have items, which some vendors require. Generators write null for a keyword that is not there.
  */
 export function inCurrentDraft(schema: JsonObject): JsonObject {
-  return mapSubschemas(withItems(withBounds(schema)), inCurrentDraft);
+  const keywords = Object.entries(schema).filter(([keyword, value]) => value !== null || NULLABLE.includes(keyword));
+  return mapSubschemas(withRequired(withItems(withBounds(Object.fromEntries(keywords)))), inCurrentDraft);
+}
+
+/** The list of required properties, which older drafts mark in each property. */
+function withRequired({ required, ...schema }: JsonObject): JsonObject {
+  const { properties } = schema;
+  const marked = isObject(properties)
+    ? Object.keys(properties).filter((name) => isObject(properties[name]) && properties[name]['required'] === true)
+    : [];
+  const names = [...new Set([...listOf(required), ...marked])];
+  return Array.isArray(required) || names.length > 0 ? { ...schema, required: names } : schema;
 }
 
 function withItems(schema: JsonObject): JsonObject {
@@ -63,15 +77,24 @@ export function subschemasOf(schema: JsonObject): JsonObject[] {
 /** No schema that a model could be given contains longer references. */
 const MAXIMUM_REFERENCE_LENGTH = 1_024;
 
-/** The schema to which a reference into the same document (a JSON pointer, RFC 6901) leads, or null. */
+/** The schema to which a reference into the same document (a JSON pointer in a URI, RFC 6901) leads, or null. */
 export function resolveReference(root: JsonObject, reference: string): JsonObject | null {
   if (!reference.startsWith('#/') || reference.length > MAXIMUM_REFERENCE_LENGTH) return null;
   let value: unknown = root;
-  for (const step of reference.slice(2).split('/')) {
+  for (const step of withoutEscapes(reference.slice(2)).split('/')) {
     const name = step.replaceAll('~1', '/').replaceAll('~0', '~');
     value = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
   }
   return isObject(value) ? value : null;
+}
+
+/** The pointer with the characters that a URI escapes. Some generators escape none. */
+function withoutEscapes(pointer: string): string {
+  try {
+    return decodeURIComponent(pointer);
+  } catch {
+    return pointer;
+  }
 }
 
 /** Keywords are checked this often, so that a small schema that refers to itself cannot keep a process busy. */

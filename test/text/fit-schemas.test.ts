@@ -54,6 +54,17 @@ const OLDER: Readonly<Record<string, readonly [older: JsonObject, current: JsonO
     { type: 'array', items: [{ type: 'string' }] },
     { type: 'array', prefixItems: [{ type: 'string' }], items: {} },
   ],
+  'required properties': [
+    {
+      type: 'object',
+      properties: { one: { type: 'string', required: true }, two: { type: 'string', required: false } },
+    },
+    { type: 'object', properties: { one: { type: 'string' }, two: { type: 'string' } }, required: ['one'] },
+  ],
+  'keywords without a value': [
+    { type: 'object', properties: { one: { type: 'string', enum: null, default: null } }, required: null },
+    { type: 'object', properties: { one: { type: 'string', default: null } } },
+  ],
   'exclusive bounds': [
     { type: 'number', minimum: 0, exclusiveMinimum: true, maximum: 9, exclusiveMaximum: false },
     { type: 'number', exclusiveMinimum: 0, maximum: 9 },
@@ -74,6 +85,25 @@ describe('the schema of a tool', () => {
       }
     });
   }
+
+  it('has the keywords of the definition that it refers to at its top', () => {
+    // contract 4.8:66
+    const definitions = { Look: { type: 'object', properties: PROPERTIES, required: ['id'] } };
+    for (const upstream of ['chat-completions', 'responses', 'messages'] as const) {
+      const { schema } = sentTool(upstream, { $ref: '#/definitions/Look', definitions });
+      expect(schema, upstream).to.deep.equal({ ...definitions.Look, definitions });
+    }
+  });
+
+  it('has definitions in the place of references for generate-content, also of references with escapes', () => {
+    const properties = { list: { $ref: '#/definitions/List%3Cstring%3E' }, one: { $ref: '#/definitions/100%' } };
+    const definitions = { 'List<string>': { type: 'array', items: { type: 'string' } }, '100%': { type: 'number' } };
+    const { schema } = sentTool('generate-content', { type: 'object', properties, definitions });
+    expect(schema).to.deep.equal({
+      type: 'object',
+      properties: { list: definitions['List<string>'], one: definitions['100%'] },
+    });
+  });
 
   for (const upstream of WIRE_FORMAT_NAMES) {
     const needsProperties = upstream === 'chat-completions' || upstream === 'responses';
