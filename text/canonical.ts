@@ -187,6 +187,7 @@ export type Setting =
   | keyof Pick<Sampling, 'temperature' | 'topP' | 'topK' | 'seed' | 'frequencyPenalty' | 'presencePenalty'>
   | 'reasoningEffort'
   | 'verbosity'
+  | 'toolChoice'
   | 'parallelToolCalls'
   | 'strictTools'
   | 'userId'

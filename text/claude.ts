@@ -4,7 +4,7 @@
  * https://platform.claude.com/docs/en/build-with-claude/thinking-troubleshooting
  */
 import { isObject, type JsonObject } from '../domain/json.ts';
-import type { ReasoningEffort, Sampling, Setting, TextRequest } from './canonical.ts';
+import type { ReasoningEffort, Sampling, Setting, TextRequest, Turn } from './canonical.ts';
 import { compact } from './read.ts';
 import { budgetOf, effortOf } from './reasoning.ts';
 import { signaturesOf, withOwnSignatures } from './signatures.ts';
@@ -19,6 +19,11 @@ interface Limits {
   readonly variety: 'none' | 'one' | 'all';
   /** Whether the model thinks with a budget after a call only if the request has the thinking before the call. */
   readonly needsEarlierThinking: boolean;
+  readonly canStopThinking: boolean;
+  /** Whether a request may require a call. */
+  readonly canForceCalls: boolean;
+  /** Whether the model continues an answer at the end of the conversation. */
+  readonly continuesAnswers: boolean;
 }
 
 type ModelNames = Pick<UpstreamOptions, 'model' | 'baseModel'>;
@@ -30,16 +35,53 @@ const VERSION = /claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/i;
 function limitsOf({ model, baseModel = model }: ModelNames): Limits {
   const [, major, minor = '0'] = VERSION.exec(baseModel) ?? [];
   if (major === undefined) {
-    return { thinking: 'any', acceptsEffort: true, variety: 'all', needsEarlierThinking: false };
+    return {
+      thinking: 'any',
+      acceptsEffort: true,
+      variety: 'all',
+      needsEarlierThinking: false,
+      canStopThinking: true,
+      canForceCalls: true,
+      continuesAnswers: true,
+    };
   }
   const version = Number(major) * 100 + Number(minor);
   const isOpus45 = version === 405 && /opus/i.test(baseModel);
+  // https://platform.claude.com/docs/en/models/fable-5-1/whats-new-fable-5-1
+  const isFable = /fable|mythos/i.test(baseModel);
   return {
     thinking: version < 406 ? 'enabled' : version === 406 ? 'any' : 'adaptive',
     acceptsEffort: version >= 406 || isOpus45,
     variety: version < 401 ? 'all' : version <= 406 ? 'one' : 'none',
     needsEarlierThinking: version <= 406,
+    canStopThinking: !isFable,
+    canForceCalls: !isFable || version < 501,
+    continuesAnswers: version < 406,
   };
+}
+
+/** The message of the user after an answer that the model would refuse to continue. */
+const CONTINUE: Turn = { role: 'user', parts: [{ type: 'text', text: 'Continue.' }] };
+
+export interface AcceptedRequest {
+  readonly request: TextRequest;
+  readonly omitted: readonly Setting[];
+}
+
+/** A request that leaves calls to a model that none can be required of, and ends with the user if the model demands it. */
+export function acceptedRequest(request: TextRequest, options: ModelNames): AcceptedRequest {
+  const { canForceCalls, continuesAnswers } = limitsOf(options);
+  const isRefused = isForced(request) && !canForceCalls;
+  const turns =
+    continuesAnswers || request.turns.at(-1)?.role !== 'assistant' ? request.turns : [...request.turns, CONTINUE];
+  return {
+    request: { ...request, turns, ...(isRefused && { toolChoice: { type: 'auto' } }) },
+    omitted: isRefused ? ['toolChoice'] : [],
+  };
+}
+
+function isForced({ toolChoice }: TextRequest): boolean {
+  return toolChoice?.type === 'required' || toolChoice?.type === 'tool';
 }
 
 /** The format has nothing below `low`. */
@@ -78,7 +120,11 @@ export function claudeReasoning(
   maxOutputTokens: number,
 ): ClaudeReasoning {
   const { reasoningEffort, reasoningBudget: budget } = request;
-  const { acceptsEffort } = limitsOf(options);
+  const { acceptsEffort, canStopThinking } = limitsOf(options);
+  if (!canStopThinking && isWithoutThinking(request)) {
+    const wanted = reasoningEffort === undefined || reasoningEffort === 'none' ? 'low' : reasoningEffort;
+    return { thinking: undefined, effort: EFFORTS[wanted], omitted: [] };
+  }
   const thinking = thinkingOf(request, options, maxOutputTokens);
   const effort = reasoningEffort ?? (thinking?.['type'] === 'adaptive' ? effortOf(budget) : undefined);
   if (effort === undefined || effort === 'none') return { thinking, omitted: [] };
@@ -97,10 +143,12 @@ export function forwardedReasoning(
   options: UpstreamOptions,
   maxOutputTokens: number,
 ): ClaudeReasoning {
-  const { thinking: accepted, acceptsEffort, needsEarlierThinking } = limitsOf(options);
+  const { thinking: accepted, acceptsEffort, needsEarlierThinking, canStopThinking } = limitsOf(options);
   const thinking = isObject(sent.thinking) ? sent.thinking : undefined;
   const type = thinking?.['type'];
-  const isRefused = accepted !== 'any' && type === (accepted === 'enabled' ? 'adaptive' : 'enabled');
+  const isRefused =
+    (accepted !== 'any' && type === (accepted === 'enabled' ? 'adaptive' : 'enabled')) ||
+    (type === 'disabled' && !canStopThinking);
   if (isRefused || (type === 'enabled' && needsEarlierThinking)) {
     const own = withOwnSignatures(request, signaturesOf(options.origin));
     if (isRefused || lacksThinking(own)) return claudeReasoning(own, options, maxOutputTokens);
@@ -111,12 +159,12 @@ export function forwardedReasoning(
 }
 
 function thinkingOf(request: TextRequest, options: UpstreamOptions, maxOutputTokens: number): JsonObject | undefined {
-  const { reasoningEffort: effort, reasoningBudget: budget, reasoningDisplay, toolChoice } = request;
-  if (effort === 'none' || budget === 0) return { type: 'disabled' };
-  // Upstreams refuse to think before a call that is forced.
-  const isForced = toolChoice?.type === 'required' || toolChoice?.type === 'tool';
+  const { reasoningEffort: effort, reasoningBudget: budget, reasoningDisplay } = request;
+  if (isWithoutThinking(request)) return { type: 'disabled' };
   const { compatibility, reasons } = options;
-  if (compatibility !== 'full' || reasons !== true || isForced || reasoningDisplay === 'none') return undefined;
+  if (compatibility !== 'full' || reasons !== true || reasoningDisplay === 'none') return undefined;
+  // Upstreams refuse to think before a call that is forced.
+  if (isForced(request)) return undefined;
   const display = reasoningDisplay && DISPLAYS[reasoningDisplay];
   if (budget === undefined && effort === undefined && display === undefined) return undefined;
   const { thinking: accepted, needsEarlierThinking } = limitsOf(options);
@@ -126,6 +174,11 @@ function thinkingOf(request: TextRequest, options: UpstreamOptions, maxOutputTok
   if (most < MIN_BUDGET || (needsEarlierThinking && lacksThinking(request))) return undefined;
   const wanted = budget ?? budgetOf(effort ?? DEFAULT_EFFORT);
   return compact({ type: 'enabled', budget_tokens: Math.min(Math.max(wanted, MIN_BUDGET), most), display });
+}
+
+/** Whether the client wants an answer without thinking. */
+function isWithoutThinking({ reasoningEffort, reasoningBudget }: TextRequest): boolean {
+  return reasoningEffort === 'none' || reasoningBudget === 0;
 }
 
 /** Whether the latest calls come without the thinking before them: unsigned, or of another vendor. */

@@ -87,6 +87,7 @@ function betaFieldNames({ betas, tools }: TextRequest): ReadonlySet<string> {
 function isSet(request: TextRequest, setting: Setting): boolean {
   const { turns, tools } = request;
   switch (setting) {
+    case 'toolChoice':
     case 'verbosity':
     case 'reasoningEffort':
     case 'userId':

@@ -5,7 +5,7 @@ import { converse } from '../../text/converse/index.ts';
 import { messages } from '../../text/messages/index.ts';
 import { compact } from '../../text/read.ts';
 import { signaturesOf } from '../../text/signatures.ts';
-import { objectOf } from '../../text/upstream-errors.ts';
+import { arrayOf, objectOf } from '../../text/upstream-errors.ts';
 import type { UpstreamOptions, UpstreamRequest } from '../../text/wire-format.ts';
 import { textRequest } from './support.ts';
 
@@ -25,6 +25,11 @@ function sentTo(options: Options, request: Partial<TextRequest>): readonly Upstr
 function reasoningOf({ body }: UpstreamRequest): JsonObject {
   const { thinking, output_config } = objectOf(body['additionalModelRequestFields'] ?? body);
   return { ...(thinking !== undefined && { thinking }), ...(output_config !== undefined && { output_config }) };
+}
+
+/** The choice of tools as JSON. */
+function choiceOf({ body }: UpstreamRequest): string {
+  return JSON.stringify(body['tool_choice'] ?? objectOf(body['toolConfig'])['toolChoice']);
 }
 
 function forwarded(model: string, fields: JsonObject, origin?: string): UpstreamRequest {
@@ -95,6 +100,59 @@ describe('a Claude model', () => {
     for (const sent of sentTo({ model: either }, request)) {
       expect(reasoningOf(sent)).to.deep.equal({ output_config: { effort: 'low' } });
       expect(sent.omitted).to.deep.equal([]);
+    }
+  });
+
+  it('that always thinks reasons as little as it can if the client wants no thinking', () => {
+    // contract 4.8:61
+    const low = { output_config: { effort: 'low' } };
+    for (const model of ['claude-fable-5', 'us.anthropic.claude-mythos-5-1']) {
+      for (const sent of sentTo({ model }, { reasoningEffort: 'none' })) expect(reasoningOf(sent)).to.deep.equal(low);
+      for (const sent of sentTo({ model }, { reasoningBudget: 0 })) expect(reasoningOf(sent)).to.deep.equal(low);
+      expect(reasoningOf(forwarded(model, { thinking: { type: 'disabled' } }))).to.deep.equal(low);
+      const high = { thinking: { type: 'disabled' }, output_config: { effort: 'high' } };
+      expect(reasoningOf(forwarded(model, high))).to.deep.equal({ output_config: { effort: 'high' } });
+    }
+    for (const sent of sentTo({ model: 'claude-opus-5' }, { reasoningEffort: 'none' })) {
+      expect(reasoningOf(sent)).to.deep.equal({ thinking: { type: 'disabled' } });
+    }
+  });
+
+  it('of which no call can be required may choose, and omits the choice of the client', () => {
+    // contract 4.8:67
+    const tools = [{ name: 'look' }];
+    for (const toolChoice of [{ type: 'required' }, { type: 'tool', name: 'look' }] as const) {
+      for (const sent of sentTo({ model: 'claude-fable-5-1' }, { tools, toolChoice, reasoningEffort: 'high' })) {
+        expect(choiceOf(sent)).to.be.oneOf(['{"type":"auto"}', '{"auto":{}}']);
+        expect(sent.omitted).to.include('toolChoice');
+        expect(reasoningOf(sent)).to.deep.equal(HIGH);
+      }
+      for (const sent of sentTo({ model: 'claude-fable-5' }, { tools, toolChoice })) {
+        expect(choiceOf(sent)).to.match(/any|look/);
+        expect(sent.omitted).not.to.include('toolChoice');
+      }
+    }
+    for (const sent of sentTo({ model: 'claude-fable-5-1' }, { tools, toolChoice: { type: 'none' } })) {
+      expect(sent.omitted).not.to.include('toolChoice');
+    }
+  });
+
+  it('that continues no answers gets a message of the user after an answer at the end', () => {
+    // contract 4.8:68
+    const turns: readonly Turn[] = [
+      { role: 'user', parts: [{ type: 'text', text: 'Count.' }] },
+      { role: 'assistant', parts: [{ type: 'text', text: 'One, two' }] },
+    ];
+    const rolesIn = ({ body }: UpstreamRequest): unknown[] =>
+      arrayOf(body['messages']).map((one) => objectOf(one)['role']);
+    for (const model of ['claude-opus-4-6', 'anthropic.claude-sonnet-5']) {
+      for (const sent of sentTo({ model }, { turns })) {
+        expect(rolesIn(sent)).to.deep.equal(['user', 'assistant', 'user']);
+        expect(JSON.stringify(sent.body)).to.contain('Continue.');
+      }
+    }
+    for (const model of ['claude-sonnet-4-5', 'my-claude']) {
+      for (const sent of sentTo({ model }, { turns })) expect(rolesIn(sent)).to.deep.equal(['user', 'assistant']);
     }
   });
 

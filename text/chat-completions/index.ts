@@ -25,6 +25,7 @@ export const chatCompletions: WireFormat = {
       presencePenalty: 'presence_penalty',
       verbosity: 'verbosity',
       reasoningEffort: 'reasoning_effort',
+      toolChoice: 'tool_choice',
       parallelToolCalls: 'parallel_tool_calls',
       strictTools: 'tools.strict',
       userId: 'user',

@@ -16,7 +16,7 @@ import type {
   Turn,
 } from '../canonical.ts';
 import { withPortableCallIds, withUniqueCallIds } from '../call-ids.ts';
-import { claudeReasoning, refusedVariety, varietyOf } from '../claude.ts';
+import { acceptedRequest, claudeReasoning, refusedVariety, varietyOf } from '../claude.ts';
 import { textOfFile } from '../data-url.ts';
 import { compact } from '../read.ts';
 import {
@@ -32,7 +32,8 @@ import {
 } from '../turns.ts';
 import type { UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 
-export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
+export function buildRequest(wanted: TextRequest, options: UpstreamOptions): UpstreamRequest {
+  const { request, omitted: refusedChoice } = acceptedRequest(wanted, options);
   checkArguments(request.turns);
   const { turns } = hoistSystem(request.turns);
   const { sampling, outputFormat } = request;
@@ -60,7 +61,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
     path: `/model/${encodeURIComponent(options.model)}/${method}`,
     headers: { authorization: `Bearer ${options.apiKey}` },
     body,
-    omitted,
+    omitted: [...omitted, ...refusedChoice],
   };
 }
 

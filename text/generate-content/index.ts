@@ -23,6 +23,7 @@ export const generateContent: WireFormat = {
       frequencyPenalty: 'generationConfig.frequencyPenalty',
       presencePenalty: 'generationConfig.presencePenalty',
       reasoningEffort: 'generationConfig.thinkingConfig',
+      toolChoice: 'toolConfig',
     },
     hasCallSignatures: true,
     schemaNames: {

@@ -16,7 +16,7 @@ import type {
   Turn,
 } from '../canonical.ts';
 import { withPortableCallIds, withUniqueCallIds } from '../call-ids.ts';
-import { claudeReasoning, forwardedReasoning, refusedVariety, varietyOf } from '../claude.ts';
+import { acceptedRequest, claudeReasoning, forwardedReasoning, refusedVariety, varietyOf } from '../claude.ts';
 import { textOfFile } from '../data-url.ts';
 import { forwardedFields } from '../fields.ts';
 import { mapItems } from '../map-json.ts';
@@ -47,7 +47,8 @@ const DEFAULT_MAXIMUM_TOKENS = 64_000;
 const TOOL_CHOICES = { auto: 'auto', required: 'any', none: 'none' } as const;
 
 /** Refuses fields that would change the answer's shape. */
-export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
+export function buildRequest(wanted: TextRequest, options: UpstreamOptions): UpstreamRequest {
+  const { request, omitted: refusedChoice } = acceptedRequest(wanted, options);
   const { sampling } = request;
   checkArguments(request.turns);
   const { turns } = hoistSystem(request.turns);
@@ -75,7 +76,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
     path: PATH,
     headers: headersOf(options, request),
     body: withAllowedMarks(request.betas === undefined ? withoutBetaFields(body) : body),
-    omitted: [...omitted, ...refused],
+    omitted: [...omitted, ...refused, ...refusedChoice],
   };
 }
 

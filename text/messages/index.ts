@@ -22,6 +22,7 @@ export const messages: WireFormat = {
       topP: 'top_p',
       topK: 'top_k',
       reasoningEffort: 'output_config.effort',
+      toolChoice: 'tool_choice',
       parallelToolCalls: 'tool_choice.disable_parallel_tool_use',
       strictTools: 'tools.strict',
       userId: 'metadata.user_id',

@@ -24,6 +24,7 @@ export const responses: WireFormat = {
       topP: 'top_p',
       verbosity: 'text.verbosity',
       reasoningEffort: 'reasoning.effort',
+      toolChoice: 'tool_choice',
       parallelToolCalls: 'parallel_tool_calls',
       strictTools: 'tools.strict',
       userId: 'user',
