@@ -13,10 +13,20 @@ export interface SchemaLimits {
   readonly needsProperties: boolean;
   /** Whether a tool with this schema may be strict. */
   readonly isStrict?: (schema: JsonObject) => boolean;
+  /** The most that they compile for all strict tools of a request and its answer together. */
+  readonly maxCompiled?: Complexity;
   /** Keywords of an answer's schema that they refuse, and models get in words. */
   readonly notInAnswer?: (schema: JsonObject) => readonly string[];
   /** Whether they accept the schema of an answer at all; otherwise the answer is the arguments of a tool. */
   readonly isForAnswer?: (schema: JsonObject) => boolean;
+}
+
+/** What makes schemas costly to compile. */
+export interface Complexity {
+  readonly tools: number;
+  readonly optionalProperties: number;
+  /** Schemas with alternatives or several types. */
+  readonly unions: number;
 }
 
 /** The names of a client's format for what its schemas can lose. */
@@ -35,16 +45,57 @@ export interface FittingSchemas {
 /** The request with schemas of tools within the limits. */
 export function withFittingSchemas(request: TextRequest, limits: SchemaLimits, names: SchemaNames): FittingSchemas {
   const lost = new Set<string>();
+  const { outputFormat } = request;
+  const schema = outputFormat?.type === 'json-schema' ? outputFormat.schema : undefined;
+  let compiled = schema === undefined ? NOTHING : complexityOf(schema);
   const tools = request.tools.map((tool) => {
     const fitting = fittingTool(tool, limits);
     for (const keyword of fitting.lost) lost.add(`${names.tool}.${keyword}`);
-    if (tool.strict === true && fitting.tool.strict !== true) lost.add(names.strictTool);
-    return fitting.tool;
+    const more = fitting.tool.strict === true ? withTool(compiled, fitting.tool) : compiled;
+    const isCompiled = limits.maxCompiled === undefined || isWithin(more, limits.maxCompiled);
+    if (isCompiled) compiled = more;
+    const fitted = isCompiled ? fitting.tool : { ...fitting.tool, strict: false };
+    if (tool.strict === true && fitted.strict !== true) lost.add(names.strictTool);
+    return fitted;
   });
-  const { outputFormat } = request;
-  const schema = outputFormat?.type === 'json-schema' ? outputFormat.schema : undefined;
   for (const keyword of (schema && limits.notInAnswer?.(schema)) ?? []) lost.add(`${names.answer}.${keyword}`);
   return { request: { ...request, tools }, lost: [...lost] };
+}
+
+const NOTHING: Complexity = { tools: 0, optionalProperties: 0, unions: 0 };
+
+/** The complexity of a schema and all schemas inside it. */
+export function complexityOf(schema: JsonObject): Complexity {
+  const required = arrayOf(schema['required']);
+  const names = isObject(schema['properties']) ? Object.keys(schema['properties']) : [];
+  const isUnion = [schema['anyOf'], schema['oneOf'], schema['type']].some(Array.isArray);
+  const own: Complexity = {
+    tools: 0,
+    optionalProperties: names.filter((name) => !required.includes(name)).length,
+    unions: isUnion ? 1 : 0,
+  };
+  return subschemasOf(schema).map(complexityOf).reduce(plus, own);
+}
+
+function withTool(compiled: Complexity, { parameters = {} }: Tool): Complexity {
+  return plus(compiled, { ...complexityOf(parameters), tools: 1 });
+}
+
+function plus(one: Complexity, other: Complexity): Complexity {
+  return {
+    tools: one.tools + other.tools,
+    optionalProperties: one.optionalProperties + other.optionalProperties,
+    unions: one.unions + other.unions,
+  };
+}
+
+/** Whether vendors compile so much. */
+export function isWithin(complexity: Complexity, most: Complexity): boolean {
+  return (
+    complexity.tools <= most.tools &&
+    complexity.optionalProperties <= most.optionalProperties &&
+    complexity.unions <= most.unions
+  );
 }
 
 function fittingTool(tool: Tool, limits: SchemaLimits): { readonly tool: Tool; readonly lost: readonly string[] } {

@@ -146,6 +146,23 @@ describe('the schema of a tool', () => {
     });
   }
 
+  it('is strict for messages up to what vendors compile for a request, and then is not', () => {
+    // contract 4.8:69
+    const strictIn = (schemas: readonly JsonObject[]): readonly [number, readonly string[]] => {
+      const tools = schemas.map((parameters, index) => ({ name: `tool${index}`, parameters, strict: true }));
+      const { body, lost } = planned('messages', { tools });
+      return [arrayOf(body['tools']).filter((tool) => objectOf(tool)['strict'] === true).length, lost];
+    };
+    const times = (count: number, schema: JsonObject): JsonObject[] => Array.from({ length: count }, () => schema);
+    const optional = { ...CLOSED, required: [] };
+    const union = { ...CLOSED, properties: { path: { type: ['string', 'null'] }, id: { anyOf: [{ type: 'null' }] } } };
+    expect(strictIn(times(20, CLOSED))).to.deep.equal([20, []]);
+    expect(strictIn(times(21, CLOSED))).to.deep.equal([20, ['tools.strict']]);
+    expect(strictIn(times(12, optional))).to.deep.equal([12, []]);
+    expect(strictIn([...times(13, optional), CLOSED])).to.deep.equal([13, ['tools.strict']]);
+    expect(strictIn(times(9, union))).to.deep.equal([8, ['tools.strict']]);
+  });
+
   it('has its limits in words if it is strict for messages', () => {
     const properties = { id: { type: 'integer', minimum: 1 } };
     expect(sentTool('messages', { ...CLOSED, properties, required: ['id'] }, true).schema).to.deep.equal({
@@ -174,6 +191,14 @@ describe('the schema of an answer for messages', () => {
         many: { ...list, description: '{"minItems":3}' },
       });
     expect(lost).to.deep.equal(['response_format.json_schema.schema.minItems']);
+  });
+
+  it('is that of a tool if it has more alternatives than vendors compile', () => {
+    const names = Array.from({ length: 17 }, (_, index) => `p${index}`);
+    const properties = Object.fromEntries(names.map((name) => [name, { type: ['string', 'null'] }]));
+    const { body } = answerBy({ type: 'object', properties, required: names });
+    expect(body).to.not.have.property('output_config');
+    expect(body).to.containSubset({ tools: [{ name: 'answer' }], tool_choice: { name: 'answer' } });
   });
 
   it('is that of a tool if it has a map, which vendors refuse', () => {

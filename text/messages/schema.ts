@@ -4,7 +4,15 @@
  * the vendor's SDKs do.
  */
 import type { JsonObject } from '../../domain/json.ts';
-import { holdsForAll, inWords, isOfObject, type SchemaLimits } from '../fit-schemas.ts';
+import {
+  type Complexity,
+  complexityOf,
+  holdsForAll,
+  inWords,
+  isOfObject,
+  isWithin,
+  type SchemaLimits,
+} from '../fit-schemas.ts';
 import { mapSubschemas, subschemasOf } from '../json-schema.ts';
 import { compact } from '../read.ts';
 
@@ -32,12 +40,17 @@ function isMap({ additionalProperties, patternProperties }: JsonObject): boolean
   return (additionalProperties !== undefined && additionalProperties !== false) || patternProperties !== undefined;
 }
 
+/** https://github.com/camel-ai/camel/pull/4171 */
+export const MAX_COMPILED: Complexity = { tools: 20, optionalProperties: 24, unions: 16 };
+
 /** https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations */
 export const SCHEMA_LIMITS: SchemaLimits = {
   notAtTop: ['oneOf', 'anyOf', 'allOf'],
   needsProperties: false,
   isStrict: (schema) => holdsForAll(schema, (inner) => !isMap(inner)),
-  isForAnswer: (schema) => holdsForAll(schema, (inner) => !isMap(inner)),
+  maxCompiled: MAX_COMPILED,
+  isForAnswer: (schema) =>
+    holdsForAll(schema, (inner) => !isMap(inner)) && isWithin(complexityOf(schema), MAX_COMPILED),
   notInAnswer: refusedKeywords,
 };
 
