@@ -211,6 +211,7 @@ const FAILURE_BY_SENTENCE: readonly (readonly [sentence: RegExp, failure: Failur
   [/^Your organization must be verified\b/i, ACCESS_REFUSED],
   [/^(?:You have|Your organization has) reached (?:your|its) specified API usage limits\b/i, KEY_REFUSED],
   [/^This organization has been disabled\b/i, KEY_REFUSED],
+  [/^Usage credits are required\b/i, KEY_REFUSED],
   [/^Insufficient balance\b|^余额不足/i, KEY_REFUSED],
   [/^Content violates usage guidelines\b|^Content Exists Risk\b/i, MODERATED],
   [/\byour prompt was flagged\b|\byour input was flagged\b/i, MODERATED],
@@ -270,6 +271,12 @@ export function readErrorMessage(body: unknown, error: JsonObject): unknown {
   if (typeof body === 'string') return body;
   const { message, detail, error: flat } = objectOf(body);
   return error['message'] ?? message ?? detail ?? flat;
+}
+
+/** The error in an answer or event that has one; some upstreams send its message alone. Null for no error. */
+export function errorIn({ error }: JsonObject): JsonObject | null {
+  if (isObject(error)) return error;
+  return typeof error === 'string' && error !== '' ? { message: error } : null;
 }
 
 /** Finish reasons, in lower case, that mean that moderation refused or cut an answer. */

@@ -3,6 +3,9 @@ import { expect } from 'chai';
 import { REQUEST_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import { describeOverflow, readOverflow, UNCOUNTED_OVERFLOW } from '../../text/context-overflow.ts';
 import { FORMATS } from '../../text/formats.ts';
+import { encodeEvent } from '../../text/sse.ts';
+import { UpstreamError } from '../../text/upstream-errors.ts';
+import { answerOfStream } from './support.ts';
 
 /** Vendors' sentences, with the tokens of the input, of the output and of the limit in them. */
 const REFUSALS: readonly (readonly [string, number | null, number | null, number | null])[] = [
@@ -95,6 +98,16 @@ describe('a prompt that does not fit the context', () => {
         });
       }
       for (const status of [401, 429, 503]) expect(upstream.parseError(status, error).overflow).to.equal(null);
+    }
+  });
+
+  it('is recognised inside a stream, also if the event has only the sentence', () => {
+    const sentence = 'request (2358 tokens) exceeds the available context size (2048 tokens), try increasing it';
+    for (const format of [FORMATS['chat-completions'], FORMATS.responses, FORMATS.messages]) {
+      for (const error of [sentence, { message: sentence }]) {
+        const failed = (): unknown => answerOfStream(format, encodeEvent(JSON.stringify({ error }), 'error'));
+        expect(failed, format.name).to.throw(UpstreamError).with.nested.property('overflow.limitTokens', 2048);
+      }
     }
   });
 

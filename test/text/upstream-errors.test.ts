@@ -43,6 +43,7 @@ const OF_THE_ACCOUNT: readonly [keyof typeof FORMATS, number, object][] = [
     },
   ],
   ['messages', 400, { type: 'invalid_request_error', message: 'This organization has been disabled.' }],
+  ['messages', 429, { type: 'rate_limit_error', message: 'Usage credits are required for this model.' }],
   ['chat-completions', 400, { code: 'billing_hard_limit_reached', type: 'invalid_request_error' }],
   [
     'chat-completions',

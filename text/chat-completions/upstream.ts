@@ -8,6 +8,7 @@ import type { Emit, Stage } from '../stage.ts';
 import {
   arrayOf,
   countOf,
+  errorIn,
   malformedAnswer,
   objectOf,
   readErrorMessage,
@@ -49,8 +50,9 @@ export function parseError(status: number, body: unknown, retryAfterSeconds?: nu
 
 /** @throws ServiceError for an error instead of an answer or chunk, whether under `error` or at the top level */
 export function throwIfError(body: JsonObject, eventName: string | null = null): void {
-  const { error, object, type, choices, message, detail } = body;
-  if (error !== undefined && error !== null) throw errorOf(objectOf(error));
+  const { object, type, choices, message, detail } = body;
+  const error = errorIn(body);
+  if (error !== null) throw errorOf(error);
   const isFlat = choices === undefined && (stringOf(message) !== '' || stringOf(detail) !== '');
   if (eventName === 'error' || object === 'error' || type === 'error' || isFlat) throw errorOf(body);
 }

@@ -12,6 +12,7 @@ import { argumentsTextOf } from '../turns.ts';
 import {
   arrayOf,
   countOf,
+  errorIn,
   malformedAnswer,
   objectOf,
   readErrorMessage,
@@ -62,9 +63,9 @@ function codesOf(error: JsonObject): unknown[] {
 }
 
 function throwIfError(body: JsonObject, eventName: string | null = null): void {
-  const error = body['error'];
-  if (body['type'] !== 'error' && eventName !== 'error' && (error === undefined || error === null)) return;
-  const reported = isObject(error) ? error : body;
+  const error = errorIn(body);
+  if (body['type'] !== 'error' && eventName !== 'error' && error === null) return;
+  const reported = error ?? body;
   throw upstreamError(null, codesOf(reported), reported['message']);
 }
 

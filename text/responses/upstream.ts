@@ -7,7 +7,7 @@ import { checkFinish } from '../finish-reasons.ts';
 import { cutShort } from '../normalize.ts';
 import { DONE, type ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
-import { arrayOf, malformedAnswer, objectOf, stringOf, upstreamError } from '../upstream-errors.ts';
+import { arrayOf, errorIn, malformedAnswer, objectOf, stringOf, upstreamError } from '../upstream-errors.ts';
 import { readUsage } from '../usage.ts';
 import { eventsOfCall, canWrapCalls } from '../unwrap-calls.ts';
 import { StreamedItems, textOfItem, type ItemState } from './streamed-items.ts';
@@ -29,8 +29,8 @@ export function parseStream(): Stage<ServerSentEvent, StreamEvent> {
 
 /** @throws ServiceError for an error under `error`, or at the top level of an error event */
 function throwIfError(data: JsonObject, type: unknown = data['type']): void {
-  const error = data['error'];
-  if (isObject(error)) throw upstreamError(null, [error['code'], error['type']], error['message']);
+  const error = errorIn(data);
+  if (error !== null) throw upstreamError(null, [error['code'], error['type']], error['message']);
   if (type === 'error') throw upstreamError(null, [data['code']], data['message']);
 }
 
