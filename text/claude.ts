@@ -6,7 +6,7 @@
 import { isObject, type JsonObject } from '../domain/json.ts';
 import type { ReasoningEffort, Sampling, Setting, TextRequest, Turn } from './canonical.ts';
 import { compact } from './read.ts';
-import { budgetOf, effortOf } from './reasoning.ts';
+import { budgetOf, effortOf, requiresCall } from './reasoning.ts';
 import { signaturesOf, withOwnSignatures } from './signatures.ts';
 import { mergeNeighbours } from './turns.ts';
 import type { UpstreamOptions } from './wire-format.ts';
@@ -71,17 +71,13 @@ export interface AcceptedRequest {
 /** A request that leaves calls to a model that none can be required of, and ends with the user if the model demands it. */
 export function acceptedRequest(request: TextRequest, options: ModelNames): AcceptedRequest {
   const { canForceCalls, continuesAnswers } = limitsOf(options);
-  const isRefused = isForced(request) && !canForceCalls;
+  const isRefused = requiresCall(request) && !canForceCalls;
   const turns =
     continuesAnswers || request.turns.at(-1)?.role !== 'assistant' ? request.turns : [...request.turns, CONTINUE];
   return {
     request: { ...request, turns, ...(isRefused && { toolChoice: { type: 'auto' } }) },
     omitted: isRefused ? ['toolChoice'] : [],
   };
-}
-
-function isForced({ toolChoice }: TextRequest): boolean {
-  return toolChoice?.type === 'required' || toolChoice?.type === 'tool';
 }
 
 /** The format has nothing below `low`. */
@@ -164,7 +160,7 @@ function thinkingOf(request: TextRequest, options: UpstreamOptions, maxOutputTok
   const { compatibility, reasons } = options;
   if (compatibility !== 'full' || reasons !== true || reasoningDisplay === 'none') return undefined;
   // Upstreams refuse to think before a call that is forced.
-  if (isForced(request)) return undefined;
+  if (requiresCall(request)) return undefined;
   const display = reasoningDisplay && DISPLAYS[reasoningDisplay];
   if (budget === undefined && effort === undefined && display === undefined) return undefined;
   const { thinking: accepted, needsEarlierThinking } = limitsOf(options);

@@ -25,6 +25,11 @@ export function withOfferedEffort(request: TextRequest, { reasoning, reasoningEf
   return reasoningEffort === request.reasoningEffort ? request : { ...request, reasoningEffort };
 }
 
+/** Whether a request requires a call, before which models of several vendors refuse to reason. */
+export function requiresCall({ tools, toolChoice }: TextRequest): boolean {
+  return tools.length > 0 && (toolChoice?.type === 'required' || toolChoice?.type === 'tool');
+}
+
 /** The effort that is the nearest to a budget. */
 export function effortOf(budget: number | undefined): ReasoningEffort | undefined {
   if (budget === undefined) return undefined;

@@ -24,6 +24,7 @@ import { arrayOf, objectOf } from '../upstream-errors.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { earlierReasoning, withEarlierReasoning } from './earlier-reasoning.ts';
 import { renderFunctionCall } from './render-result.ts';
+import { reasoningBeforeCall } from './required-calls.ts';
 import { READ_REQUEST } from './request-shape.ts';
 
 const PATH = '/chat/completions';
@@ -33,6 +34,7 @@ const STREAM_OPTIONS = { include_usage: true };
 
 export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
   const { sampling } = request;
+  const { fields: reasoning, omitted } = reasoningBeforeCall(request, options);
   const body = compact({
     model: options.model,
     messages: pairToolResults(withPortableCallIds(request.turns, options.baseModel ?? options.model)).flatMap((turn) =>
@@ -51,24 +53,26 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
     n: sampling.choiceCount,
     tools: request.tools.length === 0 ? undefined : request.tools.map(renderTool),
     ...renderToolSettings(request),
-    reasoning_effort: request.reasoningEffort,
+    ...reasoning,
     response_format: request.outputFormat === undefined ? undefined : renderOutputFormat(request.outputFormat),
     verbosity: request.verbosity,
     user: request.userId,
     ...(request.audioOutput && renderAudioOutput(request.audioOutput)),
     ...fieldsTaken(request, options),
   });
-  return { path: PATH, headers: headersOf(options), body };
+  return { path: PATH, headers: headersOf(options), body, omitted };
 }
 
 /** The client's body with the upstream's model name and, for a stream, a request for the usage. */
 export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
+  const { fields: reasoning, omitted } = reasoningBeforeCall(request, options);
   const forwarded = {
     path: PATH,
     headers: headersOf(options),
+    omitted,
     body: Object.assign(
       acceptedBody(forwardedFields(body, FORWARDED), request, options),
-      compact({ model: options.model, reasoning_effort: request.reasoningEffort }),
+      compact({ model: options.model, ...reasoning }),
       fieldsTaken(request, options),
       request.audioOutput && { audio: body['audio'] },
       outputBound(request.sampling, options),

@@ -295,6 +295,32 @@ describe('chat completions upstream', () => {
     expect(sent).to.not.have.any.keys('stream_options');
   });
 
+  it('receives no thinking before a call that the request requires, if the model refuses both together', () => {
+    // contract 4.8:70
+    const body = { model: 'm', messages: [], thinking: { type: 'enabled' }, tools: [{}] };
+    const request = textRequest({
+      tools: [{ name: 'look' }],
+      toolChoice: { type: 'required' },
+      reasoningEffort: 'low',
+    });
+    const sentTo = (model: string, wanted = request) => {
+      const named = { ...options, model, reasons: true };
+      return [upstream.forwardRequest(body, wanted, named), upstream.buildRequest(wanted, named)];
+    };
+    for (const model of ['deepseek-v4-pro', 'moonshotai/kimi-k2.6']) {
+      for (const { body: sent, omitted } of sentTo(model)) {
+        expect(sent['thinking']).to.deep.equal({ type: 'disabled' });
+        expect(sent).to.not.have.any.keys('reasoning_effort');
+        expect(omitted).to.deep.equal(['reasoningEffort']);
+      }
+      for (const { body: sent, omitted } of sentTo(model, { ...request, toolChoice: { type: 'auto' } })) {
+        expect(sent).to.include({ reasoning_effort: 'low' });
+        expect(omitted).to.deep.equal([]);
+      }
+    }
+    for (const { body: sent } of sentTo('kimi-k3')) expect(sent).to.include({ reasoning_effort: 'low' });
+  });
+
   describe('receives in place of reasoning that the client dropped', () => {
     const question = { role: 'user', content: 'Hi' };
     const answered = { role: 'assistant', content: 'Hello' };
