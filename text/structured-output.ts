@@ -17,7 +17,8 @@ export interface OutputPlan {
   readonly stage: Stage<StreamEvent, StreamEvent> | null;
 }
 
-type Settings = Pick<UpstreamOptions, 'structuredOutput' | 'checkOutput'>;
+type Settings = Pick<UpstreamOptions, 'structuredOutput' | 'checkOutput'> &
+  Partial<Pick<UpstreamOptions, 'model' | 'baseModel'>>;
 
 /** Whether this module converts the upstream's answer to the request. */
 export function isOutputConverted({ outputFormat }: TextRequest, { structuredOutput, checkOutput }: Settings): boolean {
@@ -40,12 +41,14 @@ export function planOutput(
 function planJson(
   { upstream }: Pick<UpstreamHalf, 'upstream'>,
   request: TextRequest,
-  { structuredOutput, checkOutput }: Settings,
+  { structuredOutput, checkOutput, model = '', baseModel = model }: Settings,
 ): OutputPlan {
   const { outputFormat: format } = request;
   if (format === undefined) return { request, stage: null };
   const hasSchema = format.type === 'json-schema' && format.schema !== undefined;
-  const hasNoField = structuredOutput === 'tool' || upstream.isSchemaRequiredForJson === true;
+  const isRefusedBesideTools = request.tools.length > 0 && upstream.givesJsonBesideTools?.(baseModel) === false;
+  const isByTool = structuredOutput === 'tool' || isRefusedBesideTools;
+  const hasNoField = isByTool || upstream.isSchemaRequiredForJson === true;
   if (!hasSchema && (hasNoField || upstream.givesAnyJson === true)) {
     const worded = instructed(request);
     return { request: hasNoField ? { ...worded, outputFormat: undefined } : worded, stage: new OutputCheck(format) };
@@ -53,7 +56,7 @@ function planJson(
   const check = checkOutput === true ? new OutputCheck(format) : null;
   const isRefused =
     hasSchema && format.schema !== undefined && upstream.schemaLimits.isForAnswer?.(format.schema) === false;
-  if (!hasSchema || (structuredOutput !== 'tool' && !isRefused)) return { request, stage: check };
+  if (!hasSchema || (!isByTool && !isRefused)) return { request, stage: check };
   return byTool(request, format, check);
 }
 

@@ -193,6 +193,8 @@ export interface UpstreamFormat {
   readonly canSendStopSequence?: (sequence: string) => boolean;
   /** Whether upstreams of this format can be asked for JSON only by a schema. */
   readonly isSchemaRequiredForJson?: boolean;
+  /** Whether a model of this name gives JSON to a request with tools; by default every model does. */
+  readonly givesJsonBesideTools?: (name: string) => boolean;
   /** Whether JSON without a schema may be any value, such as a list or a text. */
   readonly givesAnyJson?: boolean;
   /** How many stop sequences upstreams of this format accept; any number by default. */

@@ -36,6 +36,22 @@ describe('structured output', () => {
     expect(planOutput(FORMATS.responses, request, { checkOutput: true }).stage).to.not.equal(null);
   });
 
+  it('is by a tool for Gemini models that refuse a request with tools for JSON, and in words without a schema', () => {
+    // contract 4.8:71
+    const native = FORMATS['generate-content'];
+    const planFor = (model: string, fields: Partial<TextRequest>) =>
+      planOutput(native, textRequest(fields), { model }).request;
+    const bySchema = { outputFormat: BY_SCHEMA, tools: [LOOK] };
+    const refused = planFor('gemini-2.5-flash', bySchema);
+    expect(refused.tools.map(({ name }) => name)).to.deep.equal(['look', 'answer']);
+    expect(refused.outputFormat).to.equal(undefined);
+    const inWords = planFor('gemini-2.5-flash', { outputFormat: { type: 'json-object' }, tools: [LOOK] });
+    expect(inWords.outputFormat).to.equal(undefined);
+    expect(inWords.turns[0]?.role).to.equal('system');
+    expect(planFor('gemini-2.5-flash', { outputFormat: BY_SCHEMA }).outputFormat).to.equal(BY_SCHEMA);
+    expect(planFor('gemini-3.8-flash', bySchema).outputFormat).to.equal(BY_SCHEMA);
+  });
+
   describe('by a tool', () => {
     const settings: Settings = { structuredOutput: 'tool' };
 

@@ -10,6 +10,7 @@ import { renderStreamError } from './errors.ts';
 import { renderResult } from './render-result.ts';
 import { renderStream } from './render-stream.ts';
 import { signaturePlaces } from './signatures.ts';
+import { givesJsonBesideTools } from './thinking.ts';
 import { parseError, parseResult, parseStream } from './upstream.ts';
 
 export const generateContent: WireFormat = {
@@ -46,6 +47,7 @@ export const generateContent: WireFormat = {
     schemaLimits: { notAtTop: [], needsProperties: false },
     toolNames: /^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$/,
     givesAnyJson: true,
+    givesJsonBesideTools,
     missingSettings: [
       'verbosity',
       'parallelToolCalls',

@@ -23,6 +23,12 @@ const PRO_BUDGETS = [128, 32_768] as const;
 const FLASH_BUDGETS = [1, 24_576] as const;
 const FLASH_LITE_BUDGETS = [512, 24_576] as const;
 
+/** https://github.com/googleapis/python-genai/issues/867: models before 3 refuse a request with tools for JSON. */
+export function givesJsonBesideTools(name: string): boolean {
+  const [, version] = VERSION.exec(name) ?? [];
+  return version === undefined || Number(version) >= FIRST_WITH_LEVELS;
+}
+
 /** A model with another name is assumed to accept everything. */
 function limitsOf({ model, baseModel = model }: Pick<UpstreamOptions, 'model' | 'baseModel'>): Limits {
   const [, version] = VERSION.exec(baseModel) ?? [];
