@@ -77,8 +77,12 @@ function reminderOf(turn: Turn): Turn {
   if (turn.role !== 'system') return turn;
   const text = turn.parts.map((part) => part.text).join('\n\n');
   const cacheBreakpoint = turn.parts.findLast((part) => part.cacheBreakpoint !== undefined)?.cacheBreakpoint;
-  const part = { type: 'text', text: `<system-reminder>\n${text}\n</system-reminder>`, cacheBreakpoint } as const;
+  const part = { type: 'text', text: reminderText(text), cacheBreakpoint } as const;
   return { role: 'user', parts: text.trim() === '' ? [] : [compact(part)] };
+}
+
+export function reminderText(text: string): string {
+  return `<system-reminder>\n${text}\n</system-reminder>`;
 }
 
 /** Merges neighbouring turns of the same role. */

@@ -23,6 +23,7 @@ import { pairToolResults, textOf, transcriptOf } from '../turns.ts';
 import { arrayOf, objectOf } from '../upstream-errors.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { earlierReasoning, withEarlierReasoning } from './earlier-reasoning.ts';
+import { withOneSystem, withOneSystemMessage } from './one-system.ts';
 import { renderFunctionCall } from './render-result.ts';
 import { reasoningBeforeCall } from './required-calls.ts';
 import { READ_REQUEST } from './request-shape.ts';
@@ -37,9 +38,9 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
   const { fields: reasoning, omitted } = reasoningBeforeCall(request, options);
   const body = compact({
     model: options.model,
-    messages: pairToolResults(withPortableCallIds(request.turns, options.baseModel ?? options.model)).flatMap((turn) =>
-      renderTurn(turn, options),
-    ),
+    messages: pairToolResults(
+      withPortableCallIds(withOneSystem(request.turns, options), options.baseModel ?? options.model),
+    ).flatMap((turn) => renderTurn(turn, options)),
     stream: request.stream,
     stream_options: request.stream ? STREAM_OPTIONS : undefined,
     ...outputBound(sampling, options),
@@ -98,7 +99,8 @@ function acceptedBody(
     stop: isEmptyList(stop) ? undefined : stop,
     stream_options: stream ? stream_options : undefined,
   });
-  return mapItems(kept, 'messages', (message) => withEarlierReasoning(acceptedMessage(message), options));
+  const accepted = mapItems(kept, 'messages', (message) => withEarlierReasoning(acceptedMessage(message), options));
+  return withOneSystemMessage(accepted, options);
 }
 
 /**

@@ -295,6 +295,32 @@ describe('chat completions upstream', () => {
     expect(sent).to.not.have.any.keys('stream_options');
   });
 
+  it('receives one system message, at the beginning, if the model is of the Qwen family', () => {
+    // contract 4.8:22
+    const says = (text: string) => [{ type: 'text', text }] as const;
+    const turns: Turn[] = [
+      { role: 'system', parts: says('One.') },
+      { role: 'system', parts: says('Two.') },
+      { role: 'user', parts: says('Hi') },
+      { role: 'system', parts: says('Three.') },
+    ];
+    const body = { model: 'm', messages: turns.map(({ role, parts }) => ({ role, content: parts })) };
+    const qwen = { ...options, model: 'Qwen/Qwen3.8-27B' };
+    const reminder = { role: 'user', content: '<system-reminder>\nThree.\n</system-reminder>' };
+    expect(upstream.buildRequest(textRequest({ turns }), qwen).body['messages']).to.deep.equal([
+      { role: 'system', content: 'One.\n\nTwo.' },
+      { role: 'user', content: 'Hi' },
+      reminder,
+    ]);
+    expect(upstream.forwardRequest(body, textRequest({ turns }), qwen).body['messages']).to.deep.equal([
+      { role: 'system', content: 'One.\n\nTwo.' },
+      { role: 'user', content: says('Hi') },
+      reminder,
+    ]);
+    const other = { ...options, model: 'gpt-6-sol' };
+    expect(upstream.forwardRequest(body, textRequest({ turns }), other).body['messages']).to.have.length(4);
+  });
+
   it('receives no thinking before a call that the request requires, if the model refuses both together', () => {
     // contract 4.8:70
     const body = { model: 'm', messages: [], thinking: { type: 'enabled' }, tools: [{}] };
