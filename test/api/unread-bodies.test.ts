@@ -5,6 +5,7 @@ import { newId } from '../../domain/ids.ts';
 import { callbackReaders } from '../support/media.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
 import { FORM_HEADERS, formOf } from '../support/forms.ts';
+import { withinOneMinute } from '../support/one-minute.ts';
 import { startTestText, type TestText } from '../support/text.ts';
 
 const MIB = 2 ** 20;
@@ -21,6 +22,14 @@ interface Refusal {
   /** A suffix that makes a path match no endpoint. */
   readonly suffix?: string;
 }
+
+interface Caller {
+  readonly authorization: string | null;
+  readonly prepare?: Prepare;
+}
+
+/** Uses up the limit of requests of a minute. */
+type Prepare = () => Promise<unknown>;
 
 const REFUSALS: Readonly<Record<string, Refusal>> = {
   'without a key': { status: 401 },
@@ -89,6 +98,9 @@ describe('an answer that is sent before the body was read', () => {
     readonly announcedBytes?: number | undefined;
   }
 
+  /** Returns a request of another key. */
+  type Healthy = () => Promise<Sent & { readonly url: string }>;
+
   /** Sends a request and returns its answer, also when it arrives before the whole body was sent. */
   function send(agent: Agent, url: string, { method, headers, body, announcedBytes }: Sent): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
@@ -107,16 +119,23 @@ describe('an answer that is sent before the body was read', () => {
     });
   }
 
-  /** Sends a request that is refused, and then one of another key on the same connection, as a pooling client does. */
+  /**
+   * Sends a request that is refused, and then one of another key on the same connection, as a pooling client does.
+   *
+   * @param prepare called in the minute of the request
+   */
   async function expectRefusal(
     url: string,
     sent: Sent,
     status: number,
-    healthy: () => Promise<Sent & { url: string }>,
+    { prepare = async () => {}, healthy }: { readonly prepare?: Prepare | undefined; readonly healthy: Healthy },
   ) {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     try {
-      const refused = await send(agent, url, sent);
+      const refused = await withinOneMinute(app.database, async () => {
+        await prepare();
+        return send(agent, url, sent);
+      });
       expect(refused.statusCode, `${sent.method} ${url}`).to.equal(status);
       const next = await healthy();
       expect((await send(agent, next.url, next)).statusCode, `the request after ${sent.method} ${url}`).to.equal(200);
@@ -140,7 +159,7 @@ describe('an answer that is sent before the body was read', () => {
         : { url: `${app.baseUrl}/v1/models`, method: 'GET', headers: { authorization }, body: new Uint8Array() };
   }
 
-  async function refuseEverywhere(refusal: Refusal, authorizationOf: (isText: boolean) => Promise<string | null>) {
+  async function refuseEverywhere(refusal: Refusal, callerOf: (isText: boolean) => Caller) {
     const other = { app: (await app.createAccount()).apiKey, text: text.apiKey };
     for (const { method, path, isText, isRead } of endpoints) {
       // These are signed instead, which only the body shows.
@@ -148,7 +167,7 @@ describe('an answer that is sent before the body was read', () => {
       if (isSigned && refusal.status !== 405 && refusal.status !== 404 && refusal.status !== 403) continue;
       // These count as reads, which have a high limit.
       if (refusal.status === 429 && isRead === true) continue;
-      const authorization = await authorizationOf(isText);
+      const { authorization, prepare } = callerOf(isText);
       // The administration has no limits of requests.
       if (authorization !== null && path.startsWith('/admin/')) continue;
       const url = (isText ? text.baseUrl : app.baseUrl) + path + (refusal.suffix ?? '');
@@ -164,7 +183,8 @@ describe('an answer that is sent before the body was read', () => {
         body: Buffer.alloc(3 * MIB, ' '),
         ...announced(refusal),
       };
-      await expectRefusal(url, sent, refusal.status, healthyAt(isText, isText ? other.text : other.app));
+      const healthy = healthyAt(isText, isText ? other.text : other.app);
+      await expectRefusal(url, sent, refusal.status, { prepare, healthy });
     }
   }
 
@@ -172,7 +192,7 @@ describe('an answer that is sent before the body was read', () => {
 
   for (const [how, refusal] of Object.entries(REFUSALS)) {
     it(`keeps the connection of a request ${how} usable, at every endpoint`, async () => {
-      await refuseEverywhere(refusal, async () => null);
+      await refuseEverywhere(refusal, () => ({ authorization: null }));
     });
   }
 
@@ -181,17 +201,17 @@ describe('an answer that is sent before the body was read', () => {
       const settings = refusal.status === 429 ? { rateLimitRpm: 1 } : {};
       const { apiKey } = await app.createAccount({ key: settings });
       const textKey = await text.createKey(settings);
-      // All endpoints again, since the minute may end in between.
+      // For each endpoint again, since the minute may end in between.
       const useUp = async (isText: boolean): Promise<unknown> => {
         if (isText) return text.post('/v1/chat/completions', {}, { apiKey: textKey });
         const headers = { authorization: `Bearer ${apiKey}` };
         await fetch(`${app.baseUrl}/v1/balance`, { headers });
         return fetch(`${app.baseUrl}/v1/videos/tasks`, { method: 'POST', headers });
       };
-      await refuseEverywhere(refusal, async (isText) => {
-        if (refusal.status === 429) await useUp(isText);
-        return `Bearer ${isText ? textKey : apiKey}`;
-      });
+      await refuseEverywhere(refusal, (isText) => ({
+        authorization: `Bearer ${isText ? textKey : apiKey}`,
+        ...(refusal.status === 429 && { prepare: () => useUp(isText) }),
+      }));
     });
   }
 
@@ -202,7 +222,7 @@ describe('an answer that is sent before the body was read', () => {
     const other = await app.createAccount();
     for (let time = 0; time < 3; time += 1) {
       const sent = { method: 'POST', headers, body };
-      await expectRefusal(`${app.baseUrl}/v1/files`, sent, 400, healthyAt(false, other.apiKey));
+      await expectRefusal(`${app.baseUrl}/v1/files`, sent, 400, { healthy: healthyAt(false, other.apiKey) });
     }
   });
 });
