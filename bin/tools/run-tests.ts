@@ -45,6 +45,9 @@ const V8_OPTIONS = [
   'min-semi-space-size=32',
   'max-semi-space-size=64',
   'initial-old-space-size=400',
+  // Code that rests a while would be compiled again, and the interpreter is slower than the compiler that does not optimize.
+  'no-flush-bytecode',
+  'always-sparkplug',
   // Most code of a test runs too few times to repay its optimization, which would take a tenth of the processor time.
   Number.parseInt(process.versions.node, 10) < 22 ? 'interrupt-budget=1000000' : 'invocation-count-for-turbofan=24000',
 ];
