@@ -68,6 +68,7 @@ export function loadConfig(env: Environment = process.env) {
   return {
     /** Whether the process runs as in the image: `NODE_ENV`, the variable of Node's packages. */
     isProduction: env['NODE_ENV'] === 'production',
+    unreadVariables: unreadVariables(env),
     /** The address on which the HTTP servers listen. */
     host: values.GENWAY_HOST,
     api: {
@@ -260,6 +261,15 @@ export function childEnvironment(
 ): NodeJS.ProcessEnv {
   return { ...env, ...additions };
 }
+
+/** The names of variables that look like Genway's, and that no program reads: probably misspelt. */
+function unreadVariables(env: Environment): readonly string[] {
+  const known = new Set(Object.values(VARIABLE_GROUPS).flatMap(Object.keys));
+  return Object.keys(env).filter((name) => LIKE_GENWAYS.test(name) && !known.has(name));
+}
+
+/** The tests have variables of their own. */
+const LIKE_GENWAYS = /^GENWAY_(?!TEST_)/;
 
 interface Reading {
   /** Lacks variables that are not set and have no default. */

@@ -7,7 +7,7 @@ import type { Config } from '../../config.ts';
 import type { RunningServer } from '../../api/http-server.ts';
 import { openTracing } from '../../telemetry/open-tracing.ts';
 import { startWithRetries } from './start-with-retries.ts';
-import { warnOfPlainHttp } from './plain-http.ts';
+import { warnOfConfiguration } from './configuration-warnings.ts';
 import { openText } from './text.ts';
 import { watchDatabase } from './watch-database.ts';
 import { openHttpProcess } from './http-process.ts';
@@ -20,7 +20,7 @@ interface ServingOptions {
 
 export async function openServing(kind: 'api' | 'text', config: Config, { log, cutoffMs }: ServingOptions) {
   const tracing = await openTracing(kind, config.tracing);
-  warnOfPlainHttp(config, log);
+  warnOfConfiguration(config, log);
   const web = await openHttpProcess(kind, config, log, tracing);
   const { clock } = web.dependencies;
   const text = openText(config, web, cutoffMs);

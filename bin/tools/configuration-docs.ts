@@ -11,6 +11,7 @@ const INTRODUCTION = `# Configuration
 
 Environment variables are Genway's only configuration. Every process checks all variables when it starts. If a variable is missing or
 invalid, the process lists every such variable and does not start. An empty variable counts as not set, but an empty secret is an error.
+Genway logs a warning for a variable whose name begins with \`GENWAY_\` and is not on this page.
 
 \`npm start\` needs no variables: the command generates the secrets once and keeps them with its other state in \`GENWAY_HOME\`.
 

@@ -1,11 +1,18 @@
-/** Warns if the configuration makes links to results that are not https. */
+/** Warns of a configuration that is valid, and perhaps not what the operator wants. */
 import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
 
 const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]']);
 
-/** Warns of each address in links that is plain HTTP, except on loopback, which developers use. */
-export function warnOfPlainHttp({ api, storage }: Pick<Config, 'api' | 'storage'>, log: Logger): void {
+export function warnOfConfiguration(config: Pick<Config, 'api' | 'storage' | 'unreadVariables'>, log: Logger): void {
+  warnOfPlainHttp(config, log);
+  for (const variable of config.unreadVariables) {
+    log.warn({ variable }, 'Genway has no such variable: correct its name, or remove it');
+  }
+}
+
+/** Warns of each address in links to results that is plain HTTP, except on loopback, which developers use. */
+function warnOfPlainHttp({ api, storage }: Pick<Config, 'api' | 'storage'>, log: Logger): void {
   const addresses = {
     GENWAY_PUBLIC_URL: api.publicUrl,
     ...(storage.kind === 's3' && { GENWAY_S3_PUBLIC_URL: storage.publicUrl }),
