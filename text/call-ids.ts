@@ -103,13 +103,14 @@ export function withUniqueCallIds(turns: readonly Turn[]): readonly Turn[] {
   /** The ids of the latest calls, by the client's ids. */
   let latest = new Map<string, string[]>();
   const idOfCall = (given: string): string => {
+    const beginning = given.slice(0, MAXIMUM_LENGTH - MAX_SUFFIX);
     let id = given;
-    let count = counts.get(given) ?? 1;
+    let count = counts.get(beginning) ?? 1;
     while (used.has(id)) {
       count += 1;
-      id = `${given.slice(0, MAXIMUM_LENGTH - MAX_SUFFIX)}_${count}`;
+      id = `${beginning}_${count}`;
     }
-    counts.set(given, count);
+    counts.set(beginning, count);
     used.add(id);
     const ids = latest.get(given) ?? [];
     ids.push(id);

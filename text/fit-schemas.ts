@@ -66,12 +66,12 @@ const NOTHING: Complexity = { tools: 0, optionalProperties: 0, unions: 0 };
 
 /** The complexity of a schema and all schemas inside it. */
 export function complexityOf(schema: JsonObject): Complexity {
-  const required = arrayOf(schema['required']);
+  const required = new Set(arrayOf(schema['required']));
   const names = isObject(schema['properties']) ? Object.keys(schema['properties']) : [];
   const isUnion = [schema['anyOf'], schema['oneOf'], schema['type']].some(Array.isArray);
   const own: Complexity = {
     tools: 0,
-    optionalProperties: names.filter((name) => !required.includes(name)).length,
+    optionalProperties: names.filter((name) => !required.has(name)).length,
     unions: isUnion ? 1 : 0,
   };
   return subschemasOf(schema).map(complexityOf).reduce(plus, own);

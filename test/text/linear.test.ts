@@ -3,6 +3,7 @@ import type { StreamEvent } from '../../text/canonical.ts';
 import { callIdReplacements } from '../../text/call-ids.ts';
 import { TaggedText } from '../../text/chat-completions/thinking-tags.ts';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../domain/wire-format-name.ts';
+import { withFittingSchemas } from '../../text/fit-schemas.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
 import { Meter } from '../../text/meter.ts';
@@ -82,6 +83,8 @@ const CONVERSATIONS: Readonly<Record<string, (size: number) => readonly Step[]>>
     ...list(size, (index) => called(`a_${index}`)),
     ...list(size, (index) => called(`a${['.', ':', ';'][index % 3]}${index}`)),
   ],
+  'repeated calls whose ids begin alike': (size) =>
+    list(size, (index) => called(`${'x'.repeat(55)}${Math.floor(index / 2)}`)),
   'many results of one call': (size) => [called('a'), ...list(size, () => answered('a'))],
   'one id for all calls and results': (size) => [...list(size, () => called('a')), ...list(size, () => answered('a'))],
   'calls answered in the opposite order': (size) => [
@@ -99,13 +102,16 @@ const CONVERSATIONS: Readonly<Record<string, (size: number) => readonly Step[]>>
   'an id of signatures': (size) => [called(`a-signature-${'-_'.repeat(size)}`.slice(0, 16_000))],
 };
 
+/** Has the names of all models with rules of their own. */
+const MODEL = { model: 'mistral-qwen-deepseek-claude-4-6-gemini-2', reasons: true, apiKey: 'secret' };
+
 /** Parses the body as its format does, and builds the request for each upstream; a refusal is fine as well. */
 function readAndBuild(name: WireFormatName, body: JsonObject): void {
   try {
     const request = FORMATS[name].client.parseRequest(body, { address: { model: 'm', stream: false } });
-    callIdReplacements(request.turns);
+    callIdReplacements(request.turns, MODEL.model);
     for (const { upstream } of Object.values(FORMATS)) {
-      tryTo(() => upstream.buildRequest(request, { model: 'm', apiKey: 'secret' }));
+      tryTo(() => upstream.buildRequest(request, MODEL));
     }
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
@@ -207,6 +213,19 @@ describe('the time it takes', () => {
         expect(growth).to.be.at.most(3);
       });
     }
+  }
+
+  for (const [name, { upstream }] of Object.entries(FORMATS)) {
+    it(`to fit the schema of a tool with many properties to ${name} grows no faster than the schema`, () => {
+      const growth = growthOf((size) => {
+        const names = list(size, (index) => `p${index}`);
+        const properties = Object.fromEntries(names.map((property) => [property, { type: 'string', required: true }]));
+        const parameters = { type: 'object', properties, required: list(size, (index) => `q${index}`) };
+        const request = textRequest({ tools: [{ name: 'look', strict: true, parameters }] });
+        return () => withFittingSchemas(request, upstream.schemaLimits, FORMATS.messages.client.schemaNames);
+      });
+      expect(growth).to.be.at.most(3);
+    });
   }
 
   for (const [what, prepare] of Object.entries(ANSWERS)) {
