@@ -47,7 +47,6 @@ export function callIdReplacements(turns: readonly Turn[], model = ''): Readonly
     : ([PORTABLE, portableReplacement] as const);
   const ids = callIdsIn(turns);
   const replacements = new Map<string, string>();
-  // Ids with the same beginning share a counter, so that no number is tried twice.
   const counts = new Map<string, number>();
   for (const id of ids) {
     if (accepted.test(id)) continue;
@@ -60,16 +59,24 @@ export function callIdReplacements(turns: readonly Turn[], model = ''): Readonly
 
 type Replace = (id: string, taken: ReadonlySet<string>, counts: Map<string, number>) => string;
 
-const portableReplacement: Replace = (id, taken, counts) => {
-  let replacement = id.slice(0, MAXIMUM_LENGTH).replaceAll(/[^A-Za-z0-9_-]/g, '_') || 'call';
-  const beginning = replacement.slice(0, MAXIMUM_LENGTH - MAX_SUFFIX);
+const portableReplacement: Replace = (id, taken, counts) =>
+  freeId(id.slice(0, MAXIMUM_LENGTH).replaceAll(/[^A-Za-z0-9_-]/g, '_') || 'call', taken, counts);
+
+/**
+ * The wanted id, or its beginning with the next number if the id is taken.
+ *
+ * @param counts the last number of each beginning: ids with one beginning share it, so that no number is tried twice
+ */
+const freeId: Replace = (wanted, taken, counts) => {
+  const beginning = wanted.slice(0, MAXIMUM_LENGTH - MAX_SUFFIX);
+  let id = wanted;
   let count = counts.get(beginning) ?? 1;
-  while (taken.has(replacement)) {
+  while (taken.has(id)) {
     count += 1;
-    replacement = `${beginning}_${count}`;
+    id = `${beginning}_${count}`;
   }
   counts.set(beginning, count);
-  return replacement;
+  return id;
 };
 
 const mistralReplacement: Replace = (id, taken) => {
@@ -103,14 +110,7 @@ export function withUniqueCallIds(turns: readonly Turn[]): readonly Turn[] {
   /** The ids of the latest calls, by the client's ids. */
   let latest = new Map<string, string[]>();
   const idOfCall = (given: string): string => {
-    const beginning = given.slice(0, MAXIMUM_LENGTH - MAX_SUFFIX);
-    let id = given;
-    let count = counts.get(beginning) ?? 1;
-    while (used.has(id)) {
-      count += 1;
-      id = `${beginning}_${count}`;
-    }
-    counts.set(beginning, count);
+    const id = freeId(given, used, counts);
     used.add(id);
     const ids = latest.get(given) ?? [];
     ids.push(id);

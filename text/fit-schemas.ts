@@ -47,14 +47,19 @@ export function withFittingSchemas(request: TextRequest, limits: SchemaLimits, n
   const lost = new Set<string>();
   const { outputFormat } = request;
   const schema = outputFormat?.type === 'json-schema' ? outputFormat.schema : undefined;
-  let compiled = schema === undefined ? NOTHING : complexityOf(schema);
+  const { maxCompiled } = limits;
+  let compiled = maxCompiled === undefined || schema === undefined ? NOTHING : complexityOf(schema);
+  const isCompiled = ({ strict, parameters = {} }: Tool): boolean => {
+    if (maxCompiled === undefined || strict !== true) return true;
+    const more = plus(compiled, { ...complexityOf(parameters), tools: 1 });
+    if (!isWithin(more, maxCompiled)) return false;
+    compiled = more;
+    return true;
+  };
   const tools = request.tools.map((tool) => {
     const fitting = fittingTool(tool, limits);
     for (const keyword of fitting.lost) lost.add(`${names.tool}.${keyword}`);
-    const more = fitting.tool.strict === true ? withTool(compiled, fitting.tool) : compiled;
-    const isCompiled = limits.maxCompiled === undefined || isWithin(more, limits.maxCompiled);
-    if (isCompiled) compiled = more;
-    const fitted = isCompiled ? fitting.tool : { ...fitting.tool, strict: false };
+    const fitted = isCompiled(fitting.tool) ? fitting.tool : { ...fitting.tool, strict: false };
     if (tool.strict === true && fitted.strict !== true) lost.add(names.strictTool);
     return fitted;
   });
@@ -75,10 +80,6 @@ export function complexityOf(schema: JsonObject): Complexity {
     unions: isUnion ? 1 : 0,
   };
   return subschemasOf(schema).map(complexityOf).reduce(plus, own);
-}
-
-function withTool(compiled: Complexity, { parameters = {} }: Tool): Complexity {
-  return plus(compiled, { ...complexityOf(parameters), tools: 1 });
 }
 
 function plus(one: Complexity, other: Complexity): Complexity {

@@ -25,6 +25,17 @@ export function withOfferedEffort(request: TextRequest, { reasoning, reasoningEf
   return reasoningEffort === request.reasoningEffort ? request : { ...request, reasoningEffort };
 }
 
+/** The efforts of models that have three, and cannot turn reasoning off. */
+export const THREE_EFFORTS: Readonly<Record<ReasoningEffort, 'low' | 'medium' | 'high'>> = {
+  none: 'low',
+  minimal: 'low',
+  low: 'low',
+  medium: 'medium',
+  high: 'high',
+  xhigh: 'high',
+  max: 'high',
+};
+
 /** Whether a request requires a call, before which models of several vendors refuse to reason. */
 export function requiresCall({ tools, toolChoice }: TextRequest): boolean {
   return tools.length > 0 && (toolChoice?.type === 'required' || toolChoice?.type === 'tool');

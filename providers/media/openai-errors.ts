@@ -21,7 +21,7 @@ const USUAL_MEANINGS: Readonly<Record<number, CodeMeaning>> = {
 const CLEAR_MEANINGS: readonly CodeMeaning[] = ['content_policy_violation', 'operator', 'busy'];
 /** Recognise messages that come without a code. */
 const MODERATION_WORDS = /\bmoderat|safety system|content policy/i;
-/** About the operator's account, also where Azure names its content policy. */
+/** Recognises messages about the operator's account, also where Azure names its content policy. */
 const ACCOUNT_WORDS = /billing hard limit|exceeded your current quota|resource has been temporarily blocked/i;
 /** As in `Please try again in 467ms.` */
 const WAIT_WORDS = /try again in (\d{1,5}(?:\.\d+)?)(ms|s)\b/i;

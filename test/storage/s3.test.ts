@@ -85,13 +85,13 @@ describe('storage/s3', () => {
 });
 
 describe('the region of the bucket', () => {
-  describe('that AWS_REGION names', () => {
+  describe('with AWS_REGION', () => {
     useEnvironment({ AWS_REGION: 'auto' });
 
-    it('is taken', async () => expect(await findRegion()).to.equal('auto'));
+    it('is that of the variable', async () => expect(await findRegion()).to.equal('auto'));
   });
 
-  describe('that nothing names', () => {
+  describe('without AWS_REGION and the files of AWS', () => {
     const nothing = '/dev/null';
     useEnvironment({ AWS_REGION: undefined, AWS_CONFIG_FILE: nothing, AWS_SHARED_CREDENTIALS_FILE: nothing });
 

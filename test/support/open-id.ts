@@ -8,7 +8,7 @@ import { findFreePort } from '../../bin/stack/ports.ts';
 export interface KnownPerson {
   readonly email?: string;
   readonly email_verified?: boolean | undefined;
-  /** Of Microsoft Entra, which has it in place of `email_verified`. */
+  /** The claim that Microsoft Entra has in place of `email_verified`. */
   readonly xms_edov?: boolean | string | number;
 }
 

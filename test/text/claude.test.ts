@@ -103,7 +103,7 @@ describe('a Claude model', () => {
     }
   });
 
-  it('that always thinks reasons as little as it can if the client wants no thinking', () => {
+  it('reasons as little as it can if it always thinks and the client wants no thinking', () => {
     // contract 4.8:61
     const low = { output_config: { effort: 'low' } };
     for (const model of ['claude-fable-5', 'us.anthropic.claude-mythos-5-1']) {
@@ -118,7 +118,7 @@ describe('a Claude model', () => {
     }
   });
 
-  it('of which no call can be required may choose, and omits the choice of the client', () => {
+  it('chooses among calls if none can be required, and omits the choice of the client', () => {
     // contract 4.8:67
     const tools = [{ name: 'look' }];
     for (const toolChoice of [{ type: 'required' }, { type: 'tool', name: 'look' }] as const) {
@@ -137,7 +137,7 @@ describe('a Claude model', () => {
     }
   });
 
-  it('that continues no answers gets a message of the user after an answer at the end', () => {
+  it('gets a message of the user after an answer at the end if it continues no answers', () => {
     // contract 4.8:68
     const turns: readonly Turn[] = [
       { role: 'user', parts: [{ type: 'text', text: 'Count.' }] },

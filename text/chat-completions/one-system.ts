@@ -22,8 +22,9 @@ export function withOneSystem(turns: readonly Turn[], { model, baseModel = model
 
 /** The same for the messages of a client's own body. */
 export function withOneSystemMessage(body: JsonObject, { model, baseModel = model }: Model): JsonObject {
+  if (!TAKE_ONE.test(baseModel)) return body;
   const messages = arrayOf(body['messages']).filter(isObject);
-  if (!TAKE_ONE.test(baseModel) || !hasFurtherSystem(messages)) return body;
+  if (!hasFurtherSystem(messages)) return body;
   const first = messages.findIndex(({ role }) => role !== 'system');
   const leading = messages.slice(0, first === -1 ? messages.length : first);
   const others = messages

@@ -8,7 +8,6 @@ import type {
   ImagePart,
   InputPart,
   OutputFormat,
-  ReasoningEffort,
   Setting,
   TextRequest,
   Tool,
@@ -19,6 +18,7 @@ import { withPortableCallIds, withUniqueCallIds } from '../call-ids.ts';
 import { acceptedRequest, claudeReasoning, refusedVariety, varietyOf } from '../claude.ts';
 import { textOfFile } from '../data-url.ts';
 import { compact } from '../read.ts';
+import { THREE_EFFORTS } from '../reasoning.ts';
 import {
   argumentsOf,
   checkArguments,
@@ -262,16 +262,6 @@ function renderOutputFormat(format: OutputFormat): JsonObject | undefined {
   return { textFormat: { type: 'json_schema', structure: { jsonSchema } } };
 }
 
-const NOVA_EFFORTS: Readonly<Record<Exclude<ReasoningEffort, 'none'>, string>> = {
-  minimal: 'low',
-  low: 'low',
-  medium: 'medium',
-  high: 'high',
-  xhigh: 'high',
-  max: 'high',
-};
-const OPENAI_EFFORTS: Readonly<Record<ReasoningEffort, string>> = { ...NOVA_EFFORTS, none: 'low' };
-
 interface ModelFields {
   readonly fields?: JsonObject | undefined;
   /** The settings that the model would refuse. */
@@ -297,8 +287,8 @@ function renderClaudeReasoning(request: TextRequest, options: UpstreamOptions): 
 
 function renderEffort({ reasoningEffort: effort }: TextRequest, model: string): JsonObject | undefined {
   if (effort === undefined) return undefined;
-  if (/\bopenai\./.test(model)) return { reasoning_effort: OPENAI_EFFORTS[effort] };
+  if (/\bopenai\./.test(model)) return { reasoning_effort: THREE_EFFORTS[effort] };
   if (!/\bamazon\.nova/.test(model)) return undefined;
   if (effort === 'none') return { reasoningConfig: { type: 'disabled' } };
-  return { reasoningConfig: { type: 'enabled', maxReasoningEffort: NOVA_EFFORTS[effort] } };
+  return { reasoningConfig: { type: 'enabled', maxReasoningEffort: THREE_EFFORTS[effort] } };
 }

@@ -3,9 +3,9 @@
  * that sell these models have the same rules.
  */
 import type { JsonObject } from '../../domain/json.ts';
-import type { ReasoningEffort, TextRequest } from '../canonical.ts';
+import type { TextRequest } from '../canonical.ts';
 import { compact } from '../read.ts';
-import { budgetOf } from '../reasoning.ts';
+import { budgetOf, THREE_EFFORTS } from '../reasoning.ts';
 import type { UpstreamOptions } from '../wire-format.ts';
 
 interface Limits {
@@ -25,8 +25,7 @@ const FLASH_LITE_BUDGETS = [512, 24_576] as const;
 
 /** https://github.com/googleapis/python-genai/issues/867: models before 3 refuse a request with tools for JSON. */
 export function givesJsonBesideTools(name: string): boolean {
-  const [, version] = VERSION.exec(name) ?? [];
-  return version === undefined || Number(version) >= FIRST_WITH_LEVELS;
+  return limitsOf({ model: name }).acceptsLevel;
 }
 
 /** A model with another name is assumed to accept everything. */
@@ -38,17 +37,6 @@ function limitsOf({ model, baseModel = model }: Pick<UpstreamOptions, 'model' | 
   const flashBudgets = /flash-lite/i.test(baseModel) ? FLASH_LITE_BUDGETS : FLASH_BUDGETS;
   return { acceptsLevel: false, budgets: isFlash ? flashBudgets : PRO_BUDGETS, canTurnOff: isFlash };
 }
-
-/** The levels that all models with levels have; they cannot turn thinking off. */
-const LEVELS: Readonly<Record<ReasoningEffort, 'low' | 'medium' | 'high'>> = {
-  none: 'low',
-  minimal: 'low',
-  low: 'low',
-  medium: 'medium',
-  high: 'high',
-  xhigh: 'high',
-  max: 'high',
-};
 
 /**
  * Asks for the text of the thinking, because the other formats show it; undefined for a model that does not think, which refuses
@@ -63,7 +51,7 @@ export function renderThinking(
   const isUnwanted = budget === 0 && !limits.canTurnOff;
   if (limits.acceptsLevel && (budget === undefined || isUnwanted)) {
     const level = isUnwanted ? 'none' : effort;
-    return compact({ includeThoughts: true, thinkingLevel: level && LEVELS[level] });
+    return compact({ includeThoughts: true, thinkingLevel: level && THREE_EFFORTS[level] });
   }
   const wanted = budget ?? (effort && budgetOf(effort));
   return compact({ includeThoughts: true, thinkingBudget: wanted === undefined ? undefined : within(wanted, limits) });
