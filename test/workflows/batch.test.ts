@@ -6,6 +6,7 @@ import { newId } from '../../domain/ids.ts';
 import { BATCHES } from '../../domain/policy.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { PATIENCE_MS } from '../support/eventually.ts';
+import { rejectionOf } from '../support/rejection.ts';
 import { call, useTestStack } from '../support/stack.ts';
 import type { TestCaller } from '../support/factories.ts';
 
@@ -150,12 +151,11 @@ describe('a batch', () => {
     // contract 4.17:9
     const other = clientOf(await stack.createAccount());
     const created = await create([chat('a', 'x')]);
-    for (const attempt of [other.batches.retrieve(created.id), other.batches.cancel(created.id)]) {
-      expect(await attempt.catch((error: unknown) => error)).to.include({ status: 404 });
-    }
+    expect(await rejectionOf(other.batches.retrieve(created.id))).to.include({ status: 404 });
+    expect(await rejectionOf(other.batches.cancel(created.id))).to.include({ status: 404 });
     expect((await other.batches.list()).data).to.deep.equal([]);
     const input = { endpoint: ENDPOINT, completion_window: '24h', input_file_id: created.input_file_id } as const;
-    expect(await other.batches.create(input).catch((error: unknown) => error)).to.include({ status: 404 });
+    expect(await rejectionOf(other.batches.create(input))).to.include({ status: 404 });
     await whenFinal(created);
     expect((await client.batches.list({ limit: 1 })).data.map(({ id }) => id)).to.deep.equal([created.id]);
   });
@@ -175,7 +175,7 @@ describe('a batch', () => {
       next_start_at: 'infinity',
     }));
     await stack.database('batches').insert(rows);
-    const refused = await create([chat('a', 'x')], { by: clientOf(busy) }).catch((error: unknown) => error);
+    const refused = await rejectionOf(create([chat('a', 'x')], { by: clientOf(busy) }));
     expect(refused).to.include({ status: 429, code: 'user_concurrency_exceeded' });
   });
 

@@ -27,8 +27,11 @@ describe('the steps of a media task', () => {
       metrics: createMetrics(),
       calls: { record: () => {} },
     });
-    for (const end of [steps.refund(newId('task'), 'processing_failed', 'x'), steps.settle(newId('task'), [])]) {
-      const error = await rejectionOf(end);
+    for (const end of [
+      () => steps.refund(newId('task'), 'processing_failed', 'x'),
+      () => steps.settle(newId('task'), []),
+    ]) {
+      const error = await rejectionOf(end());
       if (!(error instanceof ApplicationFailure)) throw error;
       expect(error).to.include({ type: 'TaskMissing', nonRetryable: true });
     }

@@ -72,11 +72,11 @@ describe('access to workflows', () => {
 
   it('reports an error when Temporal does not answer', async () => {
     for (const call of [
-      accessToNothing.readEnding('any'),
-      accessToNothing.describe('any'),
-      accessToNothing.cancel('any'),
+      () => accessToNothing.readEnding('any'),
+      () => accessToNothing.describe('any'),
+      () => accessToNothing.cancel('any'),
     ]) {
-      expect(await rejectionOf(call)).to.include({ code: 'processing_unavailable', status: 503 });
+      expect(await rejectionOf(call())).to.include({ code: 'processing_unavailable', status: 503 });
     }
   });
 });

@@ -71,11 +71,11 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
           isNotTaken ? NotTakenError : OutcomeUnknownError,
         );
         for (const call of [
-          findJobs(provider, videoRequest({ taskId: 'task_1' })),
-          provider.status('job_1', signal),
-          provider.cancel('job_1', signal),
+          () => findJobs(provider, videoRequest({ taskId: 'task_1' })),
+          () => provider.status('job_1', signal),
+          () => provider.cancel('job_1', signal),
         ]) {
-          expect(await rejectionOf(call)).to.be.instanceOf(ProviderUnreachableError);
+          expect(await rejectionOf(call())).to.be.instanceOf(ProviderUnreachableError);
         }
       });
     }
