@@ -4,6 +4,7 @@ import type { Clock } from '../db/database-clock.ts';
 import type { AnsweredAttempt } from '../db/queries/deliveries.ts';
 import type { DeliveryToAttempt } from '../db/queries/delivery-attempts.ts';
 import type { Encryption } from '../db/encryption.ts';
+import { afterPendingReads } from '../domain/after-pending-reads.ts';
 import { WEBHOOKS } from '../domain/policy.ts';
 import { AddressRefusedError, type GuardedClient, TimeoutError } from '../providers/guard/address-guard.ts';
 import { deliveryHeaders } from '../domain/webhook-signature.ts';
@@ -88,7 +89,7 @@ function signedHeaders(
 async function readStart(body: ReadableStream<Uint8Array>): Promise<string | null> {
   const reader = body.getReader();
   const stop = (): Promise<void> => reader.cancel().catch(() => {});
-  const timer = setTimeout(() => void stop(), WEBHOOKS.answerReadMs);
+  const timer = setTimeout(() => afterPendingReads(() => void stop()), WEBHOOKS.answerReadMs);
   const chunks: Uint8Array[] = [];
   let size = 0;
   try {
