@@ -5,6 +5,8 @@ import { larger, type PicoUsd, smaller } from './money.ts';
 interface Dispute {
   readonly amount: PicoUsd;
   readonly isWon: boolean;
+  /** Whether the payer got the money back before the claim became a dispute, which suspends nobody. */
+  readonly isPrevented: boolean;
   /** Whether the dispute suspended the account. A dispute suspends once, even if an operator reopens the account. */
   readonly hasSuspended: boolean;
 }
@@ -39,7 +41,7 @@ export type PaymentReturn =
 
 /**
  * Returns the payment after an event. Events may arrive late and repeatedly: the latest total counts, the highest of the
- * same second; a refund failed when this was first reported; and a won dispute stays won.
+ * same second; a refund failed when this was first reported; and a won or prevented dispute stays so.
  */
 export function applyReturn(payment: ReturnedPayment, change: PaymentReturn): ReturnedPayment {
   if ('refunded' in change) return isAfter(change, payment) ? { ...payment, ...change } : payment;
@@ -48,9 +50,14 @@ export function applyReturn(payment: ReturnedPayment, change: PaymentReturn): Re
     const first = Math.min(failedAt, payment.failedRefunds.get(id)?.failedAt ?? failedAt);
     return { ...payment, failedRefunds: new Map(payment.failedRefunds).set(id, { amount, failedAt: first }) };
   }
-  const { id, amount, isWon } = change.dispute;
+  const { id, amount, isWon, isPrevented } = change.dispute;
   const known = payment.disputes.get(id);
-  const dispute = { amount, isWon: isWon || (known?.isWon ?? false), hasSuspended: known?.hasSuspended ?? false };
+  const dispute = {
+    amount,
+    isWon: isWon || (known?.isWon ?? false),
+    isPrevented: isPrevented || (known?.isPrevented ?? false),
+    hasSuspended: known?.hasSuspended ?? false,
+  };
   return { ...payment, disputes: new Map(payment.disputes).set(id, dispute) };
 }
 
@@ -58,15 +65,19 @@ function isAfter(one: Refunded, other: Refunded): boolean {
   return one.refundedAt === other.refundedAt ? one.refunded > other.refunded : one.refundedAt > other.refundedAt;
 }
 
-/** Whether a dispute must suspend the account: it is not won, and has not suspended the account before. */
+/** Whether a dispute must suspend the account: it is neither won nor prevented, and has not suspended the account before. */
 export function requiresSuspension({ disputes }: ReturnedPayment): boolean {
-  return [...disputes.values()].some(({ isWon, hasSuspended }) => !isWon && !hasSuspended);
+  return [...disputes.values()].some((dispute) => suspends(dispute) && !dispute.hasSuspended);
+}
+
+function suspends({ isWon, isPrevented }: Dispute): boolean {
+  return !isWon && !isPrevented;
 }
 
 /** Returns the payment after its disputes suspended the account. */
 export function withSuspension(payment: ReturnedPayment): ReturnedPayment {
   const suspended = [...payment.disputes].map(
-    ([id, dispute]) => [id, { ...dispute, hasSuspended: dispute.hasSuspended || !dispute.isWon }] as const,
+    ([id, dispute]) => [id, { ...dispute, hasSuspended: dispute.hasSuspended || suspends(dispute) }] as const,
   );
   return { ...payment, disputes: new Map(suspended) };
 }

@@ -55,7 +55,8 @@ type CheckoutSession = OfPayment &
   Pick<Stripe.Checkout.Session, 'payment_status' | 'amount_total' | 'currency' | 'metadata' | 'client_reference_id'>;
 type Charge = Pick<Stripe.Charge, 'amount_refunded' | 'currency'> & OfPayment;
 type Refund = Pick<Stripe.Refund, 'id' | 'amount' | 'currency' | 'status'> & OfPayment;
-type Dispute = Pick<Stripe.Dispute, 'id' | 'amount' | 'currency' | 'status'> & OfPayment;
+type Dispute = Pick<Stripe.Dispute, 'id' | 'amount' | 'currency' | 'status'> &
+  OfPayment & { readonly balance_transactions: readonly Pick<Stripe.BalanceTransaction, 'amount'>[] };
 
 /** Events do not expand the payment. Null if the object is not about a single payment: for example, of a subscription. */
 interface OfPayment {
@@ -118,6 +119,9 @@ const disputeSchema = Joi.object<Dispute>({
   amount: cents,
   currency,
   status: Joi.string().required(),
+  balance_transactions: Joi.array()
+    .items(Joi.object({ amount: Joi.number().integer().required() }).unknown())
+    .default([]),
 }).unknown();
 
 const changedSchema = Joi.object<{ readonly id: string }>({ id: paymentId.required() }).unknown();
@@ -225,11 +229,17 @@ function readRefund(object: unknown, failedAt: number): ReturnedDocument {
   return { id, currency, change: status === 'failed' || status === 'canceled' ? { failedRefund } : null };
 }
 
-/** A bank's inquiry, whose status starts with `warning`, takes no money yet. */
+/**
+ * A bank's inquiry, whose status starts with `warning`, takes no money yet. A dispute that Stripe prevented either gave the
+ * payer the money (`resolution`) or none (`block`): https://docs.stripe.com/disputes/prevention
+ */
 function readDispute(object: unknown): ReturnedDocument {
-  const { id: disputeId, payment_intent: id, amount, currency, status } = check(disputeSchema, object);
-  const dispute = { id: disputeId, amount: BigInt(amount) * PICO_PER_CENT, isWon: status === 'won' };
-  return { id, currency, change: status.startsWith('warning') ? null : { dispute } };
+  const { id: disputeId, payment_intent: id, amount, currency, status, ...dispute } = check(disputeSchema, object);
+  const isPrevented = status === 'prevented';
+  const isWithdrawn = dispute.balance_transactions.reduce((sum, { amount: moved }) => sum + moved, 0) < 0;
+  const hasMoved = isPrevented ? isWithdrawn : !status.startsWith('warning');
+  const claim = { id: disputeId, amount: BigInt(amount) * PICO_PER_CENT, isWon: status === 'won', isPrevented };
+  return { id, currency, change: hasMoved ? { dispute: claim } : null };
 }
 
 function readPaymentIntent(object: unknown): PaidDocument {

@@ -70,11 +70,18 @@ export async function storeSubscription(
   const { number } = onlyRow(rows);
   const subscription = await read();
   if (subscription === null) return null;
-  const { accountId: _, ...changing } = subscription;
+  const columns = { ...columnsOf(subscription), reading: number };
   await database('subscriptions')
-    .insert({ ...columnsOf(subscription), reading: number })
+    .insert(columns)
     .onConflict('id')
-    .merge({ ...columnsOf(changing), reading: number })
+    .merge({
+      ...columns,
+      // A subscription whose first payment came after a merge belongs to the other account; paid periods do not move.
+      account_id: database.raw(
+        `CASE WHEN EXISTS (SELECT FROM plan_periods WHERE subscription_id = subscriptions.id)
+          THEN subscriptions.account_id ELSE excluded.account_id END`,
+      ),
+    })
     .whereRaw('subscriptions.reading < :number', { number });
   return subscription;
 }

@@ -21,7 +21,15 @@ interface ReturnedPaymentRow {
   readonly refunded_at: string;
   readonly failed_refunds: Readonly<Record<string, { readonly amount: string; readonly failed_at: number }>>;
   readonly disputes: Readonly<
-    Record<string, { readonly amount: string; readonly is_won: boolean; readonly has_suspended: boolean }>
+    Record<
+      string,
+      {
+        readonly amount: string;
+        readonly is_won: boolean;
+        readonly is_prevented?: boolean;
+        readonly has_suspended: boolean;
+      }
+    >
   >;
   readonly taken: string;
 }
@@ -174,10 +182,22 @@ function byTransfer(left: DueCreditNoteRow, right: DueCreditNoteRow): number {
 }
 
 /**
+ * Locks a payment, and the accounts whose balances its credit and its returns may change, until the transaction ends. Call
+ * this before all other locks of accounts: the accounts are locked in the order in which merges lock them.
+ */
+export async function lockPayment(
+  transaction: Database,
+  { accountId, reference }: { readonly accountId: string; readonly reference: string },
+): Promise<void> {
+  await lockReturns(transaction, reference);
+  await lockAccountAndMerged(transaction, accountId);
+}
+
+/**
  * Locks a payment against concurrent crediting and returning until the transaction ends. Call this before locking the
  * account, whose lock comes before that of the row. The lock is advisory, because the payment may have no row yet.
  */
-export async function lockReturns(transaction: Database, reference: string): Promise<void> {
+async function lockReturns(transaction: Database, reference: string): Promise<void> {
   await transaction.raw('SELECT pg_advisory_xact_lock(hashtextextended(:reference, :lock))', {
     reference,
     lock: RETURNS_LOCK,
@@ -199,9 +219,14 @@ function toReturned(row: ReturnedPaymentRow): ReturnedPayment {
       ]),
     ),
     disputes: new Map(
-      Object.entries(row.disputes).map(([id, { amount, is_won: isWon, has_suspended: hasSuspended }]) => [
+      Object.entries(row.disputes).map(([id, dispute]) => [
         id,
-        { amount: BigInt(amount), isWon, hasSuspended },
+        {
+          amount: BigInt(dispute.amount),
+          isWon: dispute.is_won,
+          isPrevented: dispute.is_prevented ?? false,
+          hasSuspended: dispute.has_suspended,
+        },
       ]),
     ),
     taken: BigInt(row.taken),
@@ -213,9 +238,9 @@ function toColumns({ refunded, refundedAt, failedRefunds, disputes }: ReturnedPa
     id,
     { amount: amount.toString(), failed_at: failedAt },
   ]);
-  const entries = [...disputes].map(([id, { amount, isWon, hasSuspended }]) => [
+  const entries = [...disputes].map(([id, { amount, isWon, isPrevented, hasSuspended }]) => [
     id,
-    { amount: amount.toString(), is_won: isWon, has_suspended: hasSuspended },
+    { amount: amount.toString(), is_won: isWon, is_prevented: isPrevented, has_suspended: hasSuspended },
   ]);
   return {
     refunded: refunded.toString(),

@@ -12,7 +12,7 @@ import {
   type NewCorrection,
 } from '../../db/queries/corrections.ts';
 import { adjustOnce } from '../../db/queries/credits.ts';
-import { lockReturns } from '../../db/queries/returned-payments.ts';
+import { lockPayment } from '../../db/queries/returned-payments.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
 import { CORRECTIONS } from '../../domain/policy.ts';
@@ -40,8 +40,8 @@ export async function correct(
   return withPartitions(database, () =>
     database.transaction(async (transaction) => {
       // Announced payments and their returns lock in the same order.
-      if (reference !== null) await lockReturns(transaction, reference);
-      await lockAccount(transaction, accountId);
+      if (reference === null) await lockAccount(transaction, accountId);
+      else await lockPayment(transaction, { accountId, reference });
       const isBooked =
         !(await hasCorrection(transaction, id)) &&
         (await isBookedAlone({ database: transaction, ...dualControl }, correction, adjustmentId));

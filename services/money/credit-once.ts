@@ -3,13 +3,13 @@ import type { Database } from '../../db/database.ts';
 import { withPartitions } from '../../db/partitions.ts';
 import { PaymentOfAnotherAccountError, type TopUp, topUp } from '../../db/queries/credits.ts';
 import { endPromoGrant, grantPromoCredit } from '../../db/queries/promo-grants.ts';
-import { lockReturns, type ReturnEffect, returnPayment } from '../../db/queries/returned-payments.ts';
+import { lockPayment, type ReturnEffect, returnPayment } from '../../db/queries/returned-payments.ts';
 import { daysAfter } from '../../domain/day.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { formatUsd, type PicoUsd } from '../../domain/money.ts';
 import type { PaymentReturn } from '../../domain/returned-payment.ts';
 import { suspendOnCommit } from '../people/account-actions.ts';
-import { existingAccount } from '../people/existing-account.ts';
+import { survivingAccount } from '../people/existing-account.ts';
 import { type DualControl, type ManualAdjustment, adjustAlone } from './dual-control.ts';
 
 /** A credit, and whether it suspended the account. */
@@ -31,7 +31,7 @@ export function creditOnce(
 ): Promise<Credited> {
   const { accountId, amount, reference } = credit;
   return database.transaction(async (transaction) => {
-    await lockReturns(transaction, reference);
+    await lockPayment(transaction, credit);
     const credited = await topUp(transaction, credit).catch((error: unknown) => {
       if (!(error instanceof PaymentOfAnotherAccountError)) throw error;
       throw new ServiceError(
@@ -111,9 +111,8 @@ export async function applyReturnOf(
 
 /** Suspends the account with the money of a disputed payment until an operator reopens it. */
 export async function suspendForDispute(transaction: Database, accountId: string, reference: string): Promise<void> {
-  const { mergedInto } = await existingAccount(transaction, accountId);
-  if (mergedInto !== null) return suspendForDispute(transaction, mergedInto, reference);
-  await suspendOnCommit(transaction, accountId, { author: 'payment provider', reason: `${reference} is disputed` });
+  const { id } = await survivingAccount(transaction, accountId);
+  await suspendOnCommit(transaction, id, { author: 'payment provider', reason: `${reference} is disputed` });
 }
 
 /**
@@ -127,7 +126,7 @@ export function creditByHand(
 ): Promise<TopUp> {
   return services.database.transaction(async (transaction) => {
     // Before `adjustAlone` locks the account: `creditOnce` locks in the same order.
-    await lockReturns(transaction, reference);
+    await lockPayment(transaction, { accountId, reference });
     return adjustAlone({ ...services, database: transaction }, { accountId, amount, author }, async (database) => {
       const credited = await creditOnce(database, { accountId, amount, reference });
       return { id: credited.transferId, ...credited };

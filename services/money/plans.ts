@@ -2,7 +2,7 @@
 import type { Plan } from '../../catalogue/site.ts';
 import type { Database } from '../../db/database.ts';
 import { withPartitions } from '../../db/partitions.ts';
-import { lockReturns } from '../../db/queries/returned-payments.ts';
+import { lockPayment } from '../../db/queries/returned-payments.ts';
 import {
   findCurrentPlan,
   findCustomer,
@@ -20,8 +20,8 @@ import { badRequest, ServiceError } from '../../domain/errors.ts';
 import { PLANS } from '../../domain/policy.ts';
 import { CardRefusedError } from '../../providers/checkout.ts';
 import type { ProviderInvoice } from '../../providers/plan-billing.ts';
-import { findAccount } from '../../db/queries/accounts.ts';
 import { applyReturnOf, referenceOfPayment } from './credit-once.ts';
+import { survivingAccount } from '../people/existing-account.ts';
 import { billingPage, orUnavailable, requireCheckout, type CheckoutServices } from './checkout.ts';
 
 export interface PlanServices extends CheckoutServices {
@@ -50,10 +50,8 @@ function readSubscription(services: PlanServices, id: string): Promise<Subscript
   return storeSubscription(database, async () => {
     const read = await orUnavailable(requireCheckout(services).findSubscription(id));
     if (read === null || read.accountId === null) return null;
-    const { accountId } = read;
-    if (!(await findAccount(database, accountId))) {
-      throw new ServiceError('not_found', 'There is no such account. Check account_id in the metadata.');
-    }
+    // A page that an account opened before its merge may be paid after the merge.
+    const { id: accountId } = await survivingAccount(database, read.accountId);
     return { ...read, accountId };
   });
 }
@@ -122,7 +120,7 @@ async function recordPeriod(
   };
   return withPartitions(database, () =>
     database.transaction(async (transaction) => {
-      if (payment !== null) await lockReturns(transaction, payment);
+      if (payment !== null) await lockPayment(transaction, { accountId, reference: payment });
       const isNew = await recordPlanPeriod(transaction, recorded);
       if (isNew && payment !== null) await applyReturnOf(transaction, payment, null);
       return isNew;

@@ -10,6 +10,12 @@ export async function existingAccount(database: Database, accountId: string): Pr
   return account;
 }
 
+/** The account itself or, after merges, the last account into which its money moved. @throws ServiceError `not_found` */
+export async function survivingAccount(database: Database, accountId: string): Promise<Account> {
+  const account = await existingAccount(database, accountId);
+  return account.mergedInto === null ? account : survivingAccount(database, account.mergedInto);
+}
+
 /** As {@link existingAccount}, for changes that a closed account no longer gets. @throws ServiceError 409 if it is closed or merged */
 export async function existingOpenAccount(database: Database, accountId: string): Promise<Account> {
   const account = await existingAccount(database, accountId);

@@ -264,7 +264,7 @@ async function createLedger(database: Database): Promise<Ledger> {
     const reference = referenceOf(accountId, name);
     const known = await findReturned(reference);
     if (!(await database('top_ups').where({ reference }).first())) return false;
-    await returnPayment(database, reference, { dispute: { id: 'dp_1', amount, isWon: false } });
+    await returnPayment(database, reference, { dispute: { id: 'dp_1', amount, isWon: false, isPrevented: false } });
     const now = await findReturned(reference);
     return now?.due !== (known?.due ?? '0');
   }

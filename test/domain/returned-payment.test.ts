@@ -27,8 +27,9 @@ const seconds = nat({ max: 3 });
 const events = oneof(
   record({ refunded: bigInt({ min: 0n, max: 20n }), refundedAt: seconds }),
   record({ id: constantFrom('d1' as const, 'd2' as const), isWon: boolean() }).map(({ id, isWon }): PaymentReturn => ({
-    dispute: { id, amount: AMOUNTS[id], isWon },
+    dispute: { id, amount: AMOUNTS[id], isWon, isPrevented: false },
   })),
+
   record({ id: constantFrom('r1' as const, 'r2' as const), failedAt: seconds }).map(
     ({ id, failedAt }): PaymentReturn => ({ failedRefund: { id, amount: AMOUNTS[id], failedAt } }),
   ),
@@ -77,9 +78,17 @@ describe('the amount of a returned payment that an account owes', () => {
     ['is the rest when one of two refunds failed', [total(4n, 1), total(9n, 2), failure('r1', 4n, 3)], 5n],
     ['is the refund that was repeated after a failure', [total(4n, 1), failure('r1', 4n, 2), total(4n, 3)], 4n],
     ['is nothing for a failure of a refund that was never announced', [failure('r1', 4n, 2)], 0n],
-    ['is the amount of a dispute', [{ dispute: { id: 'd1', amount: 5n, isWon: false } }], 5n],
-    ['is nothing for a dispute that was won', [{ dispute: { id: 'd1', amount: 5n, isWon: true } }], 0n],
-    ['is no more than the payment', [total(12n, 1), { dispute: { id: 'd1', amount: 5n, isWon: false } }], PAID],
+    ['is the amount of a dispute', [{ dispute: { id: 'd1', amount: 5n, isWon: false, isPrevented: false } }], 5n],
+    [
+      'is nothing for a dispute that was won',
+      [{ dispute: { id: 'd1', amount: 5n, isWon: true, isPrevented: false } }],
+      0n,
+    ],
+    [
+      'is no more than the payment',
+      [total(12n, 1), { dispute: { id: 'd1', amount: 5n, isWon: false, isPrevented: false } }],
+      PAID,
+    ],
   ] as const satisfies readonly (readonly [string, readonly PaymentReturn[], bigint])[]) {
     it(what, () => expect(dueAfter(changes)).to.equal(due));
   }

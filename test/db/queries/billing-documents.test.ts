@@ -85,8 +85,8 @@ describe('Genway', () => {
     await returnPayment(test.database, reference, { refunded: parseUsd(5), refundedAt: 0 });
     await returnPayment(test.database, reference, { refunded: parseUsd(5), refundedAt: 0 });
     const dispute = { id: 'dp_1', amount: parseUsd(15) };
-    await returnPayment(test.database, reference, { dispute: { ...dispute, isWon: false } });
-    await returnPayment(test.database, reference, { dispute: { ...dispute, isWon: true } });
+    await returnPayment(test.database, reference, { dispute: { ...dispute, isWon: false, isPrevented: false } });
+    await returnPayment(test.database, reference, { dispute: { ...dispute, isWon: true, isPrevented: false } });
     expect(await totalsOf(id)).to.deep.equal(['receipt 20', 'credit_note 5', 'credit_note 15', 'receipt 15']);
     const [receipt, creditNote] = await documentsOf(id);
     expect(creditNote?.corrects).to.equal(receipt?.number);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { correct } from '../../../services/money/corrections.ts';
 import { findAccount } from '../../../db/queries/accounts.ts';
 import { topUp } from '../../../db/queries/credits.ts';
-import { lockReturns } from '../../../db/queries/returned-payments.ts';
+import { lockPayment } from '../../../db/queries/returned-payments.ts';
 import { newId } from '../../../domain/ids.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { useTestDatabase, whenOneWaitsForLock } from '../../support/database.ts';
@@ -17,7 +17,7 @@ describe('correct', () => {
     const [amount, reference] = [parseUsd(20), 'payment:pi_1'];
     const asked = { id: newId('correction'), accountId, amount, reference, reason: 'paid', author: 'ada' };
     const { byHand } = await database.transaction(async (announcement) => {
-      await lockReturns(announcement, reference);
+      await lockPayment(announcement, { accountId, reference });
       const services = { database, money: { secondApprovalAbove: parseUsd(100) }, publicUrl: 'http://127.0.0.1' };
       const started = correct(services, asked, newId('transfer'));
       await whenOneWaitsForLock(database);

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Database } from '../../../db/database.ts';
 import { findAccountMerge, listAccountMerges, moveMergedMoney } from '../../../db/queries/account-merges.ts';
+import { lockAccounts } from '../../../db/queries/accounts.ts';
 import { adjust, topUp } from '../../../db/queries/credits.ts';
 import { expirePromoCredit, grantPromoCredit, listPromoGrants } from '../../../db/queries/promo-grants.ts';
 import { returnPayment } from '../../../db/queries/returned-payments.ts';
@@ -15,7 +16,7 @@ import type { MemberRole } from '../../../domain/roles.ts';
 import { applyReturnOf, creditPayment, suspendForDispute } from '../../../services/money/credit-once.ts';
 import { decideMerge, mergeAlone, requestMerge } from '../../../services/money/merge-accounts.ts';
 import { reopenAccount, suspendAccount } from '../../../services/people/account-actions.ts';
-import { useTestDatabase } from '../../support/database.ts';
+import { useTestDatabase, whenOneWaitsForLock } from '../../support/database.ts';
 import {
   createAccount,
   createKey,
@@ -224,6 +225,23 @@ describe('a merge of two accounts', () => {
     await moveAll();
     expect(await Promise.all([first, second, last].map(({ id }) => creditOf(id)))).to.deep.equal([0n, 0n, parseUsd(6)]);
     await expectCleanBooks();
+  });
+
+  it('credits a payment that returned before, without a deadlock with a move of money', async () => {
+    const target = await createAccount(database);
+    const source = await createAccount(database);
+    await merge(source.id, target.id);
+    const [id, amount] = ['pi_returned_before', parseUsd(5)];
+    await returnPayment(database, `payment:${id}`, { refunded: amount, refundedAt: 0 });
+    const { credit } = await database.transaction(async (move) => {
+      await lockAccounts(move, [target.id]);
+      const started = creditPayment(database, { id, accountId: source.id, amount });
+      await whenOneWaitsForLock(database);
+      await lockAccounts(move, [source.id]);
+      return { credit: started };
+    });
+    expect(await credit).to.include({ applied: true, isReturned: true });
+    expect(await creditOf(source.id)).to.equal(0n);
   });
 
   it('counts the other account as topped up when a topped-up account has only promo credit left', async () => {

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { OWN_SITE, type Plan } from '../../../catalogue/site.ts';
 import { findCallersOfKeys } from '../../../db/queries/api-keys.ts';
+import { closeSource } from '../../../db/queries/account-merges.ts';
 import { findCurrentPlan, findRunningSubscription } from '../../../db/queries/plans.ts';
 import { orderDueNotices } from '../../../db/queries/due-notices.ts';
 import { listPlanSubscribers, type SubscriberFilter } from '../../../db/queries/plan-subscribers.ts';
@@ -257,6 +258,24 @@ describe('a plan', () => {
     );
   });
 
+  it('belongs to the other account when its page is paid after a merge, and is one at a time there', async () => {
+    const { database } = db;
+    const { accountId, billing, choose, services, announceAll, plan } = await prepare();
+    const page = (await choose('basic')) ?? '';
+    const { id: targetId } = await createAccount(database);
+    await database.transaction((transaction) => closeSource(transaction, { sourceId: accountId, targetId }));
+    const id = billing.pay(page);
+    await announceAll();
+    expect([await plan(), (await findCurrentPlan(database, targetId))?.plan]).to.deep.equal([null, 'basic']);
+    expect(await findRunningSubscription(database, targetId)).to.include({ id, endsAt: null });
+    billing.renew(id);
+    await announceAll();
+    const [grant] = await listPromoGrants(database, { accountId: targetId, limit: 1 });
+    expect(grant?.amount).to.equal(parseUsd(12));
+    const rejection = await rejectionOf(choosePlan(services, { accountId: targetId, planId: 'basic' }));
+    expect(rejection).to.include({ code: 'bad_request' });
+  });
+
   it('ends a second subscription when the provider announces it again after an outage', async () => {
     const { accountId, billing, services, subscribe, announceAll } = await prepare();
     await subscribe('basic');
@@ -308,7 +327,7 @@ describe('a plan', () => {
         await subscribe('basic');
         const [invoice] = [...billing.invoices.values()];
         const change = isDispute
-          ? { dispute: { id: 'dp_1', amount: parseUsd(10), isWon: false } }
+          ? { dispute: { id: 'dp_1', amount: parseUsd(10), isWon: false, isPrevented: false } }
           : { refunded: parseUsd(10), refundedAt: 0 };
         const [spent, held] = [parseUsd(3), parseUsd(2)];
         const isPaidFirst = order.startsWith('paid');

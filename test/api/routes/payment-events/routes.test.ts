@@ -87,8 +87,9 @@ describe('POST /v1/payment-events', () => {
   }
 
   /** A dispute of 10 USD. */
-  function disputed(paymentId: string, { status = 'needs_response' } = {}): Fields {
-    const object = { id: `dp_${paymentId}`, payment_intent: paymentId, amount: 1_000, currency: 'usd', status };
+  function disputed(paymentId: string, { status = 'needs_response', ...changes }: Fields = {}): Fields {
+    const dispute = { id: `dp_${paymentId}`, payment_intent: paymentId, amount: 1_000, currency: 'usd', status };
+    const object = { ...dispute, ...changes };
     const type = status === 'won' ? 'charge.dispute.closed' : 'charge.dispute.created';
     return { id: 'evt_4', object: 'event', type, data: { object } };
   }
@@ -399,6 +400,16 @@ describe('POST /v1/payment-events', () => {
       expect(await outcomeOf(disputed(id, { status: 'won' }))).to.equal('given_back');
       expect(await outcomeOf(disputed(id))).to.equal('noted');
       expect([await fundedNow(), await isSuspended()]).to.deep.equal([parseUsd('12.34'), false]);
+    });
+
+    it('debits a prevented dispute by what the payer got, and suspends nobody', async () => {
+      const blocked = await creditedPayment();
+      expect(await outcomeOf(disputed(blocked, { status: 'prevented', balance_transactions: [] }))).to.equal('ignored');
+      expect([await fundedNow(), await isSuspended()]).to.deep.equal([parseUsd('12.34'), false]);
+      const withdrawn = { status: 'prevented', balance_transactions: [{ amount: -1_000, currency: 'usd' }] };
+      expect(await outcomeOf(disputed(blocked, withdrawn))).to.equal('taken_back');
+      expect(await outcomeOf(disputed(blocked, withdrawn))).to.equal('noted');
+      expect([await fundedNow(), await isSuspended()]).to.deep.equal([parseUsd('2.34'), false]);
     });
 
     it('suspends the account once when a disputed payment is credited, unless the dispute was won', async () => {
