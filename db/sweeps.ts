@@ -13,6 +13,8 @@ export type Sweep = (database: Database, limit: number) => Promise<number>;
 const DAY_MS = 86_400_000;
 /** More than a year, so that two yearly closings can be compared. */
 const RECONCILIATIONS_KEPT_DAYS = 400;
+/** Longer than the payment provider repeats an announcement. */
+const REFUSED_PAYMENTS_KEPT_DAYS = 14;
 /** Far longer than vendors list or report a job. */
 const VENDOR_JOBS_KEPT_DAYS = 90;
 const CALLS_KEPT_DAYS = 91;
@@ -58,6 +60,10 @@ export const SWEEPS: Readonly<Record<string, Sweep>> = {
     `start < now() - CASE span WHEN 'minute' THEN interval '2 hours' ELSE interval '2 days' END`,
   ),
   'refused calls': rowsWhere('refused_calls', `refused_at < now() - interval '${REFUSED_CALLS.keptHours} hours'`),
+  'refused payments': rowsWhere(
+    'refused_payments',
+    `refused_at < now() - interval '${REFUSED_PAYMENTS_KEPT_DAYS} days'`,
+  ),
   'attempts of text requests': rowsWhere('text_attempts', `ended_at < now() - interval '${ATTEMPTS_KEPT_DAYS} days'`),
   'circuits of processes': rowsWhere('process_circuits', `reported_at < now() - interval '1 hour'`),
   reconciliations: rowsWhere('reconciliations', `finished_at < now() - interval '${RECONCILIATIONS_KEPT_DAYS} days'`),

@@ -18,6 +18,13 @@ export class UnsignedPaymentEventError extends Error {
 /** The event is genuine, but cannot be credited. */
 export class UnusablePaymentEventError extends Error {
   override readonly name = 'UnusablePaymentEventError';
+  /** The payment's own id; null for an event that cannot be read. */
+  readonly paymentId: string | null;
+
+  constructor(message: string, { paymentId, ...options }: ErrorOptions & { readonly paymentId?: string } = {}) {
+    super(message, options);
+    this.paymentId = paymentId ?? null;
+  }
 }
 
 export interface Payment {
@@ -192,7 +199,7 @@ function toPayment({ id, isPaid, cents, currency, accountId, attemptId }: PaidDo
   if (id === null) return { ignored: 'It is not about a single payment.' };
   if (!isPaid || cents === 0) return { ignored: 'Nothing has been paid yet.' };
   if (!accountId) return { ignored: 'Its metadata names no account_id: it is not for an account.' };
-  if (!isUsd(currency)) throw new UnusablePaymentEventError(`only USD is credited, not ${currency}`);
+  if (!isUsd(currency)) throw new UnusablePaymentEventError(`only USD is credited, not ${currency}`, { paymentId: id });
   return { payment: { id, accountId, amount: BigInt(cents) * PICO_PER_CENT, attemptId } };
 }
 

@@ -63,6 +63,10 @@ const LEDGER_HEALTH: Gauges<LedgerHealth> = {
     'Cost of text in USD in the last 24 hours that balances, key limits and budgets did not cover',
   ],
   findings: ['genway_reconciliation_findings', 'Number of findings of the last reconciliation'],
+  refusedPayments: [
+    'genway_payments_refused',
+    'Announcements of payments and of changes of plans that were refused, and that nobody resolved',
+  ],
   secondsSinceReconciliation: ['genway_reconciliation_age_seconds', 'Time since the last reconciliation finished'],
 };
 

@@ -1902,6 +1902,7 @@ export const english = (product: string) => ({
       circuit: 'Upstream out of service',
       failing: 'Upstream fails',
       unknownWord: 'Unknown state of jobs',
+      refusedPayment: 'Payment refused',
       overdue: 'Tasks past their deadline',
       lateTasks: 'Tasks that do not start',
       lateDeliveries: 'Deliveries that do not start',

@@ -1780,6 +1780,7 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
       circuit: '上游停止服务',
       failing: '上游频繁失败',
       unknownWord: '未知的作业状态',
+      refusedPayment: '付款未入账',
       overdue: '超过截止时间的任务',
       lateTasks: '迟迟没有启动的任务',
       lateDeliveries: '迟迟没有启动的投递',

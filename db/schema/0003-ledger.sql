@@ -125,6 +125,14 @@ CREATE TABLE contradicted_payments (
   PRIMARY KEY (reference, account_id, amount)
 );
 
+-- Announcements of the payment provider that Genway refused, by their payment, invoice, subscription or event, such as a
+-- payment for an account that does not exist. A row goes when a repetition of the announcement takes effect.
+CREATE TABLE refused_payments (
+  subject text PRIMARY KEY,
+  reason text NOT NULL,
+  refused_at timestamptz(3) NOT NULL
+);
+
 -- Payments that went back to their payers, by refunds or disputes, perhaps before they were credited: what their
 -- accounts must give for it, and have given. Until a payment is credited, it has no account, and nothing is due. Nothing is
 -- due of a plan's payment, which gave promo credit alone. `refunded` is the total that the payment provider reported last, at

@@ -3,6 +3,7 @@ import { findPendingAcknowledgements } from '../../db/queries/acknowledgements.t
 import { type Backlog, readBacklog } from '../../db/queries/backlog.ts';
 import { readLedgerHealth } from '../../db/queries/ledger-health.ts';
 import { listPendingCorrections } from '../../db/queries/corrections.ts';
+import { listRefusedPayments, type RefusedPayment } from '../../db/queries/refused-payments.ts';
 import type { Authorship } from '../../db/queries/operator-actions.ts';
 import { listUnknownWords, type UnknownWord } from '../../db/queries/unknown-words.ts';
 import { listAllWebhookEndpoints } from '../../db/queries/webhook-endpoints.ts';
@@ -33,6 +34,8 @@ export type Problem =
     }
   /** An upstream repeats a state of jobs that Genway does not know, so that their tasks wait until the deadline. */
   | ({ readonly kind: 'unknownWord' } & UnknownWord)
+  /** A payment or a change of a plan that was announced and refused, so that a customer may lack what they paid for. */
+  | ({ readonly kind: 'refusedPayment' } & RefusedPayment)
   | { readonly kind: 'overdue'; readonly count: number }
   | { readonly kind: 'lateTasks' | 'lateDeliveries'; readonly count: number; readonly seconds: number }
   | { readonly kind: 'endpoints' | 'approvals' | 'findings'; readonly count: number }
@@ -57,6 +60,7 @@ export interface State {
 const LATE_SECONDS = 30;
 const FAILING_SHARE = 0.2;
 const MAX_COUNT = 100;
+const MAX_REFUSED_PAYMENTS = 10;
 
 export async function readState(services: Services): Promise<State> {
   const [readiness, fromDatabase] = await Promise.all([
@@ -79,22 +83,25 @@ export async function readState(services: Services): Promise<State> {
 async function readProblems(services: Services) {
   const { database } = services;
   const { upstreams } = services.operations;
-  const [backlog, health, ledger, unknownWords, endpoints, corrections, acknowledgements, losses] = await Promise.all([
-    readBacklog(database),
-    upstreams.list(),
-    readLedgerHealth(database),
-    listUnknownWords(database),
-    listAllWebhookEndpoints(database, { failing: true, limit: MAX_COUNT }),
-    listPendingCorrections(database, MAX_COUNT),
-    findPendingAcknowledgements(database),
-    findSalesBelowCost(services),
-  ]);
+  const [backlog, health, ledger, unknownWords, endpoints, corrections, acknowledgements, losses, refused] =
+    await Promise.all([
+      readBacklog(database),
+      upstreams.list(),
+      readLedgerHealth(database),
+      listUnknownWords(database),
+      listAllWebhookEndpoints(database, { failing: true, limit: MAX_COUNT }),
+      listPendingCorrections(database, MAX_COUNT),
+      findPendingAcknowledgements(database),
+      findSalesBelowCost(services),
+      listRefusedPayments(database, MAX_REFUSED_PAYMENTS),
+    ]);
   return {
     backlog,
     problems: [
       ...openCircuits(health),
       ...health.flatMap(failingRoute),
       ...unknownWords.map((word) => ({ kind: 'unknownWord' as const, ...word })),
+      ...refused.map((payment) => ({ kind: 'refusedPayment' as const, ...payment })),
       ...lateWork(backlog),
       ...counted('endpoints', endpoints.length),
       ...counted('approvals', corrections.length),

@@ -663,6 +663,11 @@ describe('the rules of the database', () => {
     refuses('removal of all', 'top_ups_not_truncated', () => statement('TRUNCATE top_ups'));
 
     const contradiction = ({ account: { id } }: Given): Row => ({ reference: 'x', account_id: id, amount: 1 });
+    refusesTwice('a refused payment', 'refused_payments', () => ({
+      subject: 'payment:pi_1',
+      reason: 'a test',
+      refused_at: new Date(),
+    }));
     refusesRows('contradicted_payments', contradiction, [
       ['a contradicted payment of nobody', { account_id: newId('account') }, 'contradicted_payments_account_id_fkey'],
       ['a contradicted payment of nothing', { amount: 0 }],

@@ -76,6 +76,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   address_changes: { sweep: 'changes of addresses' },
   result_files: { because: 'their own sweep removes them once their task has ended: activities/sweep.ts' },
   refused_calls: { sweep: 'refused calls' },
+  refused_payments: { sweep: 'refused payments' },
   request_windows: { sweep: 'request windows' },
   sellers: { because: 'one for each change of the configuration' },
   realtime_calls: { sweep: 'calls over WebRTC' },

@@ -3,6 +3,8 @@ import { bonusStepOf } from '../../../catalogue/site-money.ts';
 import { findAccount } from '../../../db/queries/accounts.ts';
 import { endTopUp } from '../../../db/queries/auto-top-ups.ts';
 import { recordContradictedPayment } from '../../../db/queries/credits.ts';
+import { referenceOfInvoice } from '../../../db/queries/plans.ts';
+import { forgetRefusedPayment, recordRefusedPayment } from '../../../db/queries/refused-payments.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import {
@@ -23,6 +25,9 @@ import { applyInvoice, applySubscription } from '../../../services/money/plans.t
 import type { ApiServices } from '../../services.ts';
 import { isStorable } from '../../../domain/storable-text.ts';
 import { PAYMENT_EVENT } from './present.ts';
+
+/** Names all events that Genway cannot read, which are of a version of the provider's API that Genway does not know. */
+const UNREADABLE = 'event';
 
 export const paymentEventEndpoints = endpoints('Service', {
   /** Served only where the payment provider's secret is configured. */
@@ -52,7 +57,7 @@ export const paymentEventEndpoints = endpoints('Service', {
       if (secret === null) throw new Error('payment events are served without a secret');
       const rawBody = await readBody();
       const signatureHeader = context.get('stripe-signature');
-      const event = await read({ signatureHeader, rawBody }, secret, services.clock.nowMs());
+      const event = await read({ signatureHeader, rawBody }, secret, services);
       if ('ignored' in event) return { data: PAYMENT_EVENT.present({ outcome: 'ignored', reason: event.ignored }) };
       if ('returned' in event) return { data: await debitReturn(event.returned, services) };
       if ('changed' in event) return { data: await applyChange(event.changed, services) };
@@ -63,6 +68,7 @@ export const paymentEventEndpoints = endpoints('Service', {
 
 async function credit(payment: Payment, { database, log, site }: ApiServices) {
   const { id, accountId, amount, attemptId } = payment;
+  const reference = referenceOfPayment(id);
   try {
     if (!isId('account', accountId) || !(await findAccount(database, accountId))) {
       throw new ServiceError('not_found', 'There is no such account. Check account_id in the metadata.');
@@ -75,12 +81,17 @@ async function credit(payment: Payment, { database, log, site }: ApiServices) {
     if (isSuspended) warnOfDispute(log, id, accountId);
     // The process that charged the card may not have received the answer.
     if (attemptId !== null) await endTopUp(database, { accountId, attemptId }, null);
+    await forgetRefusedPayment(database, reference);
     return PAYMENT_EVENT.present({ outcome: applied ? 'credited' : 'credited_before', transferId });
   } catch (error) {
-    if (error instanceof ServiceError) log.warn({ paymentId: id, code: error.code }, 'could not credit a payment');
-    if (!(error instanceof ServiceError) || error.code !== 'idempotency_conflict') throw error;
+    if (!(error instanceof ServiceError)) throw error;
+    log.warn({ paymentId: id, code: error.code }, 'could not credit a payment');
+    if (error.code !== 'idempotency_conflict') {
+      await reportRefusal(database, reference, error);
+      throw error;
+    }
     // Another announcement would change nothing: a person must resolve the conflict.
-    await recordContradictedPayment(database, { accountId, amount, reference: referenceOfPayment(id) });
+    await recordContradictedPayment(database, { accountId, amount, reference });
     return PAYMENT_EVENT.present({ outcome: 'contradicted', reason: error.message });
   }
 }
@@ -90,13 +101,17 @@ async function applyChange({ kind, id }: PlanChange, services: ApiServices) {
   if (services.money.checkout === null) {
     return PAYMENT_EVENT.present({ outcome: 'ignored', reason: 'Plans need the key of the payment provider.' });
   }
+  const subject = kind === 'invoice' ? referenceOfInvoice(id) : id;
   try {
     const applied = kind === 'invoice' ? await applyInvoice(services, id) : await applySubscription(services, id);
+    await forgetRefusedPayment(services.database, subject);
     if (applied === null) return PAYMENT_EVENT.present({ outcome: 'ignored', reason: 'It is not for an account.' });
     return PAYMENT_EVENT.present({ outcome: applied === 1 ? 'credited' : 'noted' });
   } catch (error) {
-    if (error instanceof ServiceError)
+    if (error instanceof ServiceError) {
       services.log.warn({ kind, id, code: error.code }, 'could not apply a change of a plan');
+      await reportRefusal(services.database, subject, error);
+    }
     throw error;
   }
 }
@@ -118,10 +133,19 @@ function warnOfDispute(log: ApiServices['log'], paymentId: string, accountId: st
   log.warn({ paymentId, accountId }, 'suspended the account of a disputed payment');
 }
 
+/** Shows a refusal to operators until a repetition of the announcement takes effect. */
+async function reportRefusal(database: ApiServices['database'], subject: string, { message: reason }: Error) {
+  if (isStorable(`${subject} ${reason}`)) await recordRefusedPayment(database, { subject, reason });
+}
+
 /** @throws ServiceError 400 `invalid_signature`, `bad_request` */
-async function read(...request: Parameters<typeof readPaymentEvent>): Promise<PaymentEvent> {
+async function read(
+  message: Parameters<typeof readPaymentEvent>[0],
+  secret: string,
+  services: ApiServices,
+): Promise<PaymentEvent> {
   try {
-    const event = await readPaymentEvent(...request);
+    const event = await readPaymentEvent(message, secret, services.clock.nowMs());
     if (!('ignored' in event) && !isStorable(idsOf(event).join(' '))) {
       throw new UnusablePaymentEventError('an id in it has a NUL character or an unpaired surrogate');
     }
@@ -130,8 +154,13 @@ async function read(...request: Parameters<typeof readPaymentEvent>): Promise<Pa
     if (error instanceof UnsignedPaymentEventError) {
       throw new ServiceError('invalid_signature', `The event was refused: ${error.message}.`, { status: 400 });
     }
-    if (error instanceof UnusablePaymentEventError) throw badRequest(`The event was refused: ${error.message}.`);
-    throw error;
+    if (!(error instanceof UnusablePaymentEventError)) throw error;
+    await reportRefusal(
+      services.database,
+      error.paymentId === null ? UNREADABLE : referenceOfPayment(error.paymentId),
+      error,
+    );
+    throw badRequest(`The event was refused: ${error.message}.`);
   }
 }
 

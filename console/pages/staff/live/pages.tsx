@@ -77,6 +77,7 @@ const PAGES: Readonly<Record<Exclude<Problem['kind'], 'belowCost' | 'disabled' |
     circuit: '/console/staff/upstreams',
     failing: '/console/staff/failures?period=hour',
     unknownWord: '/console/staff/tasks?status=processing',
+    refusedPayment: null,
     overdue: '/console/staff/tasks?status=processing',
     lateTasks: '/console/staff/tasks?status=queued',
     lateDeliveries: '/console/staff/webhooks?show=all',
@@ -107,6 +108,8 @@ function wordsOf(problem: Problem, texts: Texts): string {
       return `${problem.upstream}, ${problem.model}: ${messages.failed(problem.calls)}`;
     case 'unknownWord':
       return `${problem.upstream}, ${problem.model}: ${messages.unknownWord(problem.word)}`;
+    case 'refusedPayment':
+      return `${problem.subject}: ${problem.reason}`;
     case 'lateTasks':
     case 'lateDeliveries':
       return `${problem.count}, ${messages.oldest(problem.seconds)}`;

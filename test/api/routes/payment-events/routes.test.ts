@@ -5,7 +5,9 @@ import { CATALOGUE } from '../../../support/catalogue.ts';
 import { reopenAccount } from '../../../../services/people/account-actions.ts';
 import { findAccount } from '../../../../db/queries/accounts.ts';
 import { claimTopUps, setAutoTopUp } from '../../../../db/queries/auto-top-ups.ts';
-import { adjust } from '../../../../db/queries/credits.ts';
+import { adjust, topUp } from '../../../../db/queries/credits.ts';
+import { readLedgerHealth } from '../../../../db/queries/ledger-health.ts';
+import { listRefusedPayments } from '../../../../db/queries/refused-payments.ts';
 import { picoUsd } from '../../../../db/database.ts';
 import { LEDGER_CHECKS } from '../../../../db/reconciliation/ledger-checks.ts';
 import { newId } from '../../../../domain/ids.ts';
@@ -165,6 +167,26 @@ describe('POST /v1/payment-events', () => {
     const answers = [await announce(own), await announce(own)];
     expect(answers.map(({ data }) => data?.outcome)).to.deep.equal(['credited', 'credited_before']);
     expect(await attemptNow()).to.deep.equal({ attempt_id: null, paid_count: 1 });
+  });
+
+  it('shows operators a refused payment with its reason, until it is credited by the provider or by hand', async () => {
+    await app.database('refused_payments').delete();
+    const refusals = () => listRefusedPayments(app.database, 10);
+    const [repeated, byHand, euros] = [newPaymentId(), newPaymentId(), newPaymentId()];
+    for (const id of [repeated, repeated, byHand]) {
+      await announce(intentSucceeded({ id, metadata: { account_id: newId('account') } }));
+    }
+    await announce(intentSucceeded({ id: euros, currency: 'eur' }));
+    const reason = 'There is no such account. Check account_id in the metadata.';
+    expect(await refusals()).to.deep.equal([
+      { subject: `payment:${euros}`, reason: 'only USD is credited, not eur' },
+      { subject: `payment:${byHand}`, reason },
+      { subject: `payment:${repeated}`, reason },
+    ]);
+    await announce(intentSucceeded({ id: repeated }));
+    await topUp(app.database, { accountId, amount: parseUsd(1), reference: `payment:${byHand}` });
+    expect((await refusals()).map(({ subject }) => subject)).to.deep.equal([`payment:${euros}`]);
+    expect((await readLedgerHealth(app.database)).refusedPayments).to.equal(1);
   });
 
   it('credits nothing for a payment that an operator has credited by hand under its reference', async () => {
