@@ -1,6 +1,7 @@
 /**
  * Receipts, credit notes and invoices. A receipt confirms a payment, a credit note confirms its refund, and an invoice
- * states the charges of an account in a month. Documents state whole cents, rounded half up.
+ * states the charges of an account in a month. Documents state whole cents, rounded half up. The documents of one payment are
+ * rounded together: totals and taxes of all its parts add up to those of the whole, as its receipt states them.
  */
 import { PICO_PER_CENT, type PicoUsd } from './money.ts';
 
@@ -73,18 +74,43 @@ export interface DocumentContent {
   readonly corrects: string | null;
 }
 
-/** Returns a document with these lines. */
+/** The documents of a payment before the next one. */
+export interface PaymentHistory {
+  /** The number of the first receipt; null if the first credit was not documented. */
+  readonly receipt: string | null;
+  /** The exact sum of the receipts, less the credit notes. */
+  readonly balance: PicoUsd;
+  /** The taxes of the first document. Later documents state the same ones, whatever the seller's are by then. */
+  readonly taxes: readonly Tax[];
+}
+
+/** Returns a document with these lines. @param history null for the first document of a payment, and for an invoice */
 export function composeDocument(
   kind: DocumentKind,
   { taxes, taxPoint, ...seller }: Seller,
   customer: Party,
   lines: readonly DocumentLine[],
-  corrects: string | null = null,
+  history: PaymentHistory | null = null,
 ): DocumentContent {
   const subtotal = lines.reduce((sum, { amount }) => sum + amount, 0n);
-  const total = inCents(subtotal, 1n);
   const isTaxed = taxPoint === (kind === 'invoice' ? 'used' : 'paid');
-  return { seller, customer, lines, subtotal, total, taxes: isTaxed ? taxesIn(total, taxes) : [], corrects };
+  const stated = history?.taxes ?? (isTaxed ? taxes : []);
+  const sign = kind === 'credit_note' ? -1n : 1n;
+  const balance = history?.balance ?? 0n;
+  const [before, after] = [inCents(balance, 1n), inCents(balance + sign * subtotal, 1n)];
+  const taxesBefore = taxesIn(before, stated);
+  return {
+    seller,
+    customer,
+    lines,
+    subtotal,
+    total: sign * (after - before),
+    taxes: taxesIn(after, stated).map((tax, index) => ({
+      ...tax,
+      amount: sign * (tax.amount - (taxesBefore[index]?.amount ?? 0n)),
+    })),
+    corrects: kind === 'credit_note' ? (history?.receipt ?? null) : null,
+  };
 }
 
 /** The total without its taxes. */
@@ -115,7 +141,7 @@ const WHOLE = 100n * 10n ** BigInt(PERCENT_DECIMALS);
 
 function taxesIn(total: PicoUsd, taxes: readonly Tax[]): readonly TaxLine[] {
   const gross = taxes.reduce((sum, { percent }) => sum + rateOf(percent), WHOLE);
-  return taxes.map((tax) => ({ ...tax, amount: inCents(total * rateOf(tax.percent), gross) }));
+  return taxes.map(({ name, percent }) => ({ name, percent, amount: inCents(total * rateOf(percent), gross) }));
 }
 
 /** A percentage in ten-thousandths of a percent. */
@@ -124,8 +150,9 @@ function rateOf(percent: string): bigint {
   return BigInt(whole + decimals.padEnd(PERCENT_DECIMALS, '0'));
 }
 
-/** Returns `amount / divisor` in whole cents, rounded half up. Neither may be negative. */
+/** Returns `amount / divisor` in whole cents, rounded half away from zero. The divisor is positive. */
 function inCents(amount: bigint, divisor: bigint): PicoUsd {
+  if (amount < 0n) return -inCents(-amount, divisor);
   const cent = PICO_PER_CENT * divisor;
   return ((2n * amount + cent) / (2n * cent)) * PICO_PER_CENT;
 }

@@ -6,8 +6,10 @@ import {
   type DocumentLine,
   groupSmallLines,
   numberOf,
+  type PaymentHistory,
   type Party,
   type Seller,
+  type Tax,
 } from '../../domain/billing-document.ts';
 import { newId } from '../../domain/ids.ts';
 import { formatDollars } from '../../domain/money.ts';
@@ -64,8 +66,6 @@ export async function issueDocument(transaction: Database, due: DueDocument): Pr
   if (seller === null) return;
   const { accountId, kind, source, month, reference, lines } = due;
   const customer = await findCustomer(transaction, accountId);
-  const corrects = kind === 'credit_note' ? await findReceipt(transaction, accountId, reference) : null;
-  const content = composeDocument(kind, seller, customer, lines, corrects);
   const { rows } = await transaction.raw<{ rows: { year: number; last_number: number }[] }>(
     /* sql */ `
     INSERT INTO billing_numbers AS known (kind, year, last_number)
@@ -74,6 +74,9 @@ export async function issueDocument(transaction: Database, due: DueDocument): Pr
     { kind },
   );
   const { year, last_number: count } = onlyRow(rows);
+  // After the number, which waits for a transaction that issues another document of the payment.
+  const history = reference === undefined ? null : await findHistory(transaction, accountId, reference);
+  const content = composeDocument(kind, seller, customer, lines, history);
   const [id, number] = [newId('billingDocument'), numberOf(kind, year, count)];
   await transaction('billing_documents').insert({
     ...columnsOf({ id, accountId, kind, number, source, month, reference }),
@@ -103,13 +106,20 @@ async function findCustomer(database: Database, accountId: string): Promise<Part
   return { name: billingName ?? name, address: billingAddress?.split(/\r?\n/) ?? [], taxId };
 }
 
-/** The number of the first receipt of a payment. */
-async function findReceipt(database: Database, accountId: string, reference = ''): Promise<string | null> {
-  const row = await database<DocumentRow>('billing_documents')
-    .where(columnsOf({ accountId, kind: 'receipt', reference }))
-    .orderBy('id')
-    .first();
-  return row?.number ?? null;
+/** The documents of a payment; null if there are none yet. */
+async function findHistory(database: Database, accountId: string, reference: string): Promise<PaymentHistory | null> {
+  const { rows } = await database.raw<{
+    rows: { receipt: string | null; balance: string | null; taxes: readonly Tax[] | null }[];
+  }>(
+    /* sql */ `
+    SELECT (array_agg(number ORDER BY id) FILTER (WHERE kind = 'receipt'))[1] AS receipt,
+      sum(CASE kind WHEN 'credit_note' THEN -1 ELSE 1 END * (content ->> 'subtotal')::numeric)::text AS balance,
+      (array_agg(content -> 'taxes' ORDER BY id))[1] AS taxes
+    FROM billing_documents WHERE account_id = :accountId AND reference = :reference`,
+    { accountId, reference },
+  );
+  const { receipt, balance, taxes } = onlyRow(rows);
+  return balance === null ? null : { receipt, balance: BigInt(balance), taxes: taxes ?? [] };
 }
 
 /**

@@ -85,6 +85,39 @@ describe('a billing document', () => {
     );
   });
 
+  it('adds up with the other documents of its payment: what is credited in parts has the taxes of the receipt', () => {
+    const taxes = [{ name: 'VAT', percent: '19' }];
+    const parts = fc.array(fc.bigInt({ min: 0n, max: 10n ** 13n }), { minLength: 1, maxLength: 12 });
+    fc.assert(
+      fc.property(parts, (amounts) => {
+        const lineOf = (amount: bigint) => ({ ...line('0'), amount });
+        const whole = amounts.reduce((sum, amount) => sum + amount, 0n);
+        const receipt = composeDocument('receipt', sellerWith(taxes), BUYER, [lineOf(whole)]);
+        let balance = whole;
+        const notes = amounts.map((amount) => {
+          const history = { receipt: 'R-1', balance, taxes: receipt.taxes };
+          balance -= amount;
+          return composeDocument(
+            'credit_note',
+            sellerWith([{ name: 'VAT', percent: '25' }]),
+            BUYER,
+            [lineOf(amount)],
+            history,
+          );
+        });
+        const sumOf = (values: readonly (bigint | undefined)[]) =>
+          values.reduce((sum: bigint, one) => sum + (one ?? 0n), 0n);
+        expect(sumOf(notes.map(({ total }) => total))).to.equal(receipt.total);
+        expect(sumOf(notes.map((note) => note.taxes[0]?.amount))).to.equal(receipt.taxes[0]?.amount);
+        for (const {
+          total,
+          taxes: [tax],
+        } of notes)
+          expect([total >= 0n, (tax?.amount ?? 0n) >= 0n]).to.deep.equal([true, true]);
+      }),
+    );
+  });
+
   it('keeps its largest lines, and adds up the others', () => {
     const lines = ['1', '5', '0.5', '3'].map((usd, index) => line(usd, `model-${index}`));
     expect(groupSmallLines(lines, 4)).to.deep.equal(lines);

@@ -106,6 +106,28 @@ describe('Genway', () => {
     expect(await totalsOf(id)).to.deep.equal(['receipt 20', 'credit_note 5', 'receipt 5', 'credit_note 5']);
   });
 
+  it('issues credit notes with the taxes of the receipt, which add up, also after the taxes have changed', async () => {
+    const { id } = await createAccount(test.database);
+    const reference = 'payment:pi_parts';
+    await topUp(test.database, { accountId: id, amount: parseUsd('1'), reference });
+    await recordSeller(test.database, { ...SELLER, taxes: [{ name: 'VAT', percent: '25' }] });
+    for (const [second, usd] of ['0.34', '0.67', '1'].entries()) {
+      await returnPayment(test.database, reference, { refunded: parseUsd(usd), refundedAt: second });
+    }
+    await recordSeller(test.database, SELLER);
+    const taxes = (await documentsOf(id)).map(({ kind, taxes: [tax] }) => [
+      kind,
+      tax?.percent,
+      formatUsd(tax?.amount ?? 0n),
+    ]);
+    expect(taxes).to.deep.equal([
+      ['receipt', '19', '0.16'],
+      ['credit_note', '19', '0.05'],
+      ['credit_note', '19', '0.06'],
+      ['credit_note', '19', '0.05'],
+    ]);
+  });
+
   it('issues a credit note for what an account gives later for a returned payment', async () => {
     const { id: accountId } = await createAccount(test.database);
     const [reference, later] = ['payment:pi_3', 'payment:pi_4'];
