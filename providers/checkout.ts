@@ -63,7 +63,9 @@ export interface CheckoutPages extends PlanBilling {
    * @returns the payment
    * @throws CardRefusedError if the card was not charged; CheckoutUnavailableError if the outcome is unknown
    */
-  chargeCard(charge: Omit<SavedCard, 'threshold'> & { readonly attemptId: string }): Promise<{ readonly id: string }>;
+  chargeCard(
+    charge: Omit<SavedCard, 'threshold'> & { readonly attemptId: string; readonly returnUrl: string },
+  ): Promise<{ readonly id: string }>;
   /**
    * Deletes a customer with the saved cards, and ends the customer's subscriptions at once. Payments and invoices stay.
    * Does nothing if the customer is already deleted.

@@ -95,7 +95,7 @@ function cardsOf(stripe: Stripe): Pick<CheckoutPages, 'openCard' | 'findCard' | 
         paymentMethod,
       };
     },
-    async chargeCard({ accountId, amount, customer, paymentMethod, attemptId }) {
+    async chargeCard({ accountId, amount, customer, paymentMethod, attemptId, returnUrl }) {
       const charge = {
         amount: centsOf(amount),
         currency: 'usd',
@@ -103,6 +103,8 @@ function cardsOf(stripe: Stripe): Pick<CheckoutPages, 'openCard' | 'findCard' | 
         payment_method: paymentMethod,
         off_session: true,
         confirm: true,
+        // Stripe refuses a confirmation without this address, because other methods of the operator would redirect.
+        return_url: returnUrl,
         metadata: { account_id: accountId, attempt_id: attemptId },
       };
       const payment = await rethrowAsUnavailable(

@@ -26,14 +26,15 @@ export async function serveApi(config: Config, log: Logger): Promise<RunningPart
   const relay = startRelay({ ...dependencies, deliveryStarter: web.deliveryStarter, batchStarter: web.batchStarter });
   text.service.realtime.takeOverCalls();
   const webhookChecks = startWebhookChecks({ database, calls: text.calls, log });
-  const topUps = web.checkout ? startAutoTopUps({ database, checkout: web.checkout, log }) : null;
+  const { publicUrl } = config.api;
+  const topUps = web.checkout ? startAutoTopUps({ database, checkout: web.checkout, publicUrl, log }) : null;
   const departures = web.checkout ? startForgettingCustomers({ database, checkout: web.checkout, log }) : null;
   const invoices = startInvoices({ database: dependencies.reports, seller: config.payments.seller, log });
   const mail = config.mail
     ? startMails({
         database,
         mailer: createMailer(config.mail),
-        publicUrl: config.api.publicUrl,
+        publicUrl,
         site: dependencies.site,
         catalogue: dependencies.catalogue,
         log,

@@ -42,6 +42,7 @@ export function startAutoTopUps(payer: Payer): Repetition {
 interface Payer {
   readonly database: Database;
   readonly checkout: Pick<CheckoutPages, 'chargeCard'>;
+  readonly publicUrl: string;
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
 }
 
@@ -53,10 +54,10 @@ export async function topUpSome(payer: Payer): Promise<boolean> {
 }
 
 /** A payment with an unknown outcome is requested again under the same id, so it is made once. */
-async function topUp({ database, checkout, log }: Payer, attempt: TopUpAttempt): Promise<void> {
+async function topUp({ database, checkout, publicUrl, log }: Payer, attempt: TopUpAttempt): Promise<void> {
   const { accountId, amount } = attempt;
   try {
-    const { id } = await checkout.chargeCard(attempt);
+    const { id } = await checkout.chargeCard({ ...attempt, returnUrl: billingPage({ publicUrl }, accountId) });
     await creditPayment(database, { id, accountId, amount });
     await endTopUp(database, attempt, null);
     log.info({ accountId, paymentId: id }, 'topped up an account automatically');

@@ -60,7 +60,7 @@ describeWithGo(`a page of Stripe to pay on${hasGo() ? '' : ` (${WITHOUT_GO})`}`,
     expect(await checkout.openCard({ accountId, amount, threshold: parseUsd(10), ...urls })).to.match(/^cs_/);
     const card = { customer: 'cus_1', paymentMethod: 'pm_1' };
     // stripe-mock has one payment, which is not paid.
-    const refusal = await rejectionOf(checkout.chargeCard({ accountId, amount, ...card, attemptId: 'a' }));
+    const refusal = await rejectionOf(checkout.chargeCard({ accountId, amount, ...card, attemptId: 'a', returnUrl }));
     expect(refusal).to.be.instanceOf(CardRefusedError);
   });
 
@@ -213,11 +213,11 @@ describe('a checkout page', () => {
     expect(usual).not.to.have.property('payment_method_types[0]');
   });
 
-  it('charges a card once for each attempt, off session, for the account', async () => {
+  it('charges a card once for each attempt, off session, for the account, with the address that Stripe requires', async () => {
     const receiver = await startRecordingReceiver((response) => response.end('{"id":"pi_1","status":"succeeded"}'));
     const checkout = createStripeCheckout({ secretKey: 'sk_test_123', apiUrl: receiver.url });
-    const { accountId, amount } = ORDER;
-    const charge = { accountId, amount, customer: 'cus_1', paymentMethod: 'pm_1', attemptId: 'attempt-1' };
+    const { accountId, amount, returnUrl } = ORDER;
+    const charge = { accountId, amount, customer: 'cus_1', paymentMethod: 'pm_1', attemptId: 'attempt-1', returnUrl };
     expect(await checkout.chargeCard(charge)).to.deep.equal({ id: 'pi_1' });
     await receiver.close();
     const [request] = receiver.requests;
@@ -229,6 +229,7 @@ describe('a checkout page', () => {
       payment_method: 'pm_1',
       off_session: 'true',
       confirm: 'true',
+      return_url: returnUrl,
       'metadata[account_id]': 'acc_1',
       'metadata[attempt_id]': 'attempt-1',
     });
@@ -257,8 +258,8 @@ describe('a checkout page', () => {
         response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body)),
       );
       const checkout = createStripeCheckout({ secretKey: 'sk_test_123', apiUrl: receiver.url });
-      const { accountId, amount } = ORDER;
-      const charge = { accountId, amount, customer: 'cus_1', paymentMethod: 'pm_1', attemptId: 'attempt-2' };
+      const { accountId, amount, returnUrl } = ORDER;
+      const charge = { accountId, amount, customer: 'cus_1', paymentMethod: 'pm_1', attemptId: 'attempt-2', returnUrl };
       expect(await rejectionOf(checkout.chargeCard(charge))).to.be.instanceOf(kind);
       await receiver.close();
     });

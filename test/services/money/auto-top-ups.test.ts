@@ -41,7 +41,8 @@ describe('an automatic top-up', () => {
     },
   };
 
-  const pass = () => topUpSome({ database: db.database, checkout, log: pino({ level: 'silent' }) });
+  const publicUrl = 'https://gateway.example';
+  const pass = () => topUpSome({ database: db.database, checkout, publicUrl, log: pino({ level: 'silent' }) });
   const passes = async (count: number): Promise<void> => {
     for (let done = 0; done < count; done += 1) await pass();
   };
