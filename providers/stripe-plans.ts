@@ -7,6 +7,7 @@ import { found, idOf, refusalOf, rethrowAsUnavailable } from './stripe-errors.ts
 /** More lines than a subscription with one item has on an invoice. */
 const MAX_LINES = 100;
 
+const ENDS_WITH_PERIOD = { cancel_at_period_end: true } as const;
 /** A new period is paid at once, or nothing changes. */
 const STARTS_NOW = { billing_cycle_anchor: { type: 'now' }, payment_behavior: 'error_if_incomplete' } as const;
 
@@ -45,9 +46,10 @@ export function plansOf(stripe: Stripe): PlanBilling {
       return toInvoice(invoice, lines?.data ?? []);
     },
     async changePrice({ id, item, price, startsNow }) {
+      const renewed = await rethrowAsUnavailable(renewal(stripe, id));
       const change = stripe.subscriptions.update(id, {
         items: [{ id: item, price }],
-        cancel_at_period_end: false,
+        ...renewed,
         // Each period is paid and granted as a whole.
         proration_behavior: 'none',
         ...(startsNow ? STARTS_NOW : {}),
@@ -63,17 +65,25 @@ export function plansOf(stripe: Stripe): PlanBilling {
       return (await rethrowAsUnavailable(portal)).url;
     },
     async setEnding(id, ends) {
-      await rethrowAsUnavailable(stripe.subscriptions.update(id, { cancel_at_period_end: ends }));
+      const change = ends ? ENDS_WITH_PERIOD : await rethrowAsUnavailable(renewal(stripe, id));
+      await rethrowAsUnavailable(stripe.subscriptions.update(id, change));
     },
   };
 }
 
+/** Stripe's portal ends some subscriptions by a date alone, and Stripe takes only one of the two parameters. */
+async function renewal(stripe: Stripe, id: string) {
+  const { cancel_at, cancel_at_period_end: endsWithPeriod } = await stripe.subscriptions.retrieve(id);
+  return cancel_at === null || endsWithPeriod ? ({ cancel_at_period_end: false } as const) : { cancel_at: '' as const };
+}
+
+/** The end of a subscription may have a date, or be that of its period: https://docs.stripe.com/billing/subscriptions/billing-mode/compare */
 function toSubscription(subscription: Stripe.Subscription): ProviderSubscription | null {
-  const { id, status, metadata, items, ended_at, cancel_at } = subscription;
+  const { id, status, metadata, items, ended_at, cancel_at, cancel_at_period_end: endsWithPeriod } = subscription;
   const [item] = items.data;
   const customer = idOf(subscription.customer);
   if (!item || customer === null) return null;
-  const ending = ended_at ?? cancel_at;
+  const ending = ended_at ?? cancel_at ?? (endsWithPeriod ? item.current_period_end : null);
   return {
     id,
     accountId: metadata['account_id'] ?? null,

@@ -158,12 +158,14 @@ describe('a plan at Stripe', () => {
   });
 
   it('pays a whole new period at once for a dearer plan, and nothing before the next one for a cheaper plan', async () => {
-    const receiver = await startRecordingReceiver((response) => response.end('{"id":"sub_1"}'));
+    const answer = { id: 'sub_1', cancel_at: null, cancel_at_period_end: false };
+    const receiver = await startRecordingReceiver((response) => response.end(JSON.stringify(answer)));
     const checkout = createStripeCheckout({ secretKey: 'sk_test_123', apiUrl: receiver.url });
     for (const startsNow of [true, false])
       await checkout.changePrice({ id: 'sub_1', item: 'si_1', price: 'p', startsNow });
     await receiver.close();
-    const sent = receiver.requests.map(({ body }) => Object.fromEntries(new URLSearchParams(body)));
+    const changes = receiver.requests.filter(({ body }) => body.length > 0);
+    const sent = changes.map(({ body }) => Object.fromEntries(new URLSearchParams(body)));
     const both = {
       'items[0][id]': 'si_1',
       'items[0][price]': 'p',
@@ -175,6 +177,37 @@ describe('a plan at Stripe', () => {
       both,
     ]);
   });
+});
+
+describe('the end of a plan at Stripe', () => {
+  const day = Date.UTC(2026, 11, 1) / 1000;
+  const RENEWS = { cancel_at: null, cancel_at_period_end: false };
+
+  for (const [how, end, isFound, renewal] of [
+    ['by its period alone', { ...RENEWS, cancel_at_period_end: true }, true, ['cancel_at_period_end', 'false']],
+    ['by a date alone, as in the portal', { ...RENEWS, cancel_at: day }, true, ['cancel_at', '']],
+    ['by both', { cancel_at: day, cancel_at_period_end: true }, true, ['cancel_at_period_end', 'false']],
+    ['by neither', RENEWS, false, ['cancel_at_period_end', 'false']],
+  ] as const) {
+    it(`is found and taken back if Stripe states the end ${how}`, async () => {
+      const item = { id: 'si_1', price: { id: 'price_1' }, current_period_end: day };
+      const answer = {
+        id: 'sub_1',
+        customer: 'cus_1',
+        status: 'active',
+        metadata: {},
+        items: { data: [item] },
+        ...end,
+      };
+      const receiver = await startRecordingReceiver((response) => response.end(JSON.stringify(answer)));
+      const checkout = createStripeCheckout({ secretKey: 'sk_test_123', apiUrl: receiver.url });
+      const found = await checkout.findSubscription('sub_1');
+      expect(found?.endsAt).to.deep.equal(isFound ? new Date(day * 1000) : null);
+      await checkout.setEnding('sub_1', false);
+      await receiver.close();
+      expect([...new URLSearchParams(receiver.requests.at(-1)?.body)]).to.deep.equal([renewal]);
+    });
+  }
 });
 
 describe('a checkout page', () => {
