@@ -1,4 +1,5 @@
 /** The stored file types, recognised by content, and the maximum sizes of uploads (contract 4.5). A MB is 2²⁰ bytes. */
+import { MEDIA_TYPES, type MediaExtension, mediaTypeOf } from '../domain/media-types.ts';
 import { UPLOADS } from '../domain/policy.ts';
 
 export type FileKind = 'image' | 'audio' | 'video';
@@ -15,15 +16,15 @@ export interface FileType {
 /** The number of bytes that {@link detectFileType} needs; a whole file may be shorter. */
 export const FILE_TYPE_BYTES = 32;
 
-const PNG = fileType('png', 'image/png', 'image');
-const JPEG = fileType('jpg', 'image/jpeg', 'image');
-const WEBP = fileType('webp', 'image/webp', 'image');
-const MP3 = fileType('mp3', 'audio/mpeg', 'audio');
-const WAV = fileType('wav', 'audio/wav', 'audio');
-const AAC = fileType('aac', 'audio/aac', 'audio');
-const M4A = fileType('m4a', 'audio/mp4', 'audio');
-const MP4 = fileType('mp4', 'video/mp4', 'video');
-const MOV = fileType('mov', 'video/quicktime', 'video');
+const PNG = fileType('png', 'image');
+const JPEG = fileType('jpg', 'image');
+const WEBP = fileType('webp', 'image');
+const MP3 = fileType('mp3', 'audio');
+const WAV = fileType('wav', 'audio');
+const AAC = fileType('aac', 'audio');
+const M4A = fileType('m4a', 'audio');
+const MP4 = fileType('mp4', 'video');
+const MOV = fileType('mov', 'video');
 
 /** Every type that {@link detectFileType} recognises. */
 export const FILE_TYPES: readonly FileType[] = [PNG, JPEG, WEBP, MP3, WAV, AAC, M4A, MP4, MOV];
@@ -59,9 +60,7 @@ export function detectFileType(head: Uint8Array): FileType | null {
 
 /** The `Content-Type` for the extension of a storage key; `application/octet-stream` for an unknown extension. */
 export function contentTypeOfKey(key: string): string {
-  const extension = /\.([a-z0-9]+)$/i.exec(key)?.[1]?.toLowerCase();
-  const found = FILE_TYPES.find((candidate) => candidate.extension === (extension === 'jpeg' ? 'jpg' : extension));
-  return found?.mimeType ?? 'application/octet-stream';
+  return mediaTypeOf(key) ?? 'application/octet-stream';
 }
 
 function detectIsoMedia(text: string): FileType | null {
@@ -95,6 +94,7 @@ function detectAudioFrame(head: Uint8Array): FileType | null {
   return layer === 1 && version !== 1 && bitrate !== 0 && bitrate !== 15 && sampleRate !== 3 ? MP3 : null;
 }
 
-function fileType(extension: string, mimeType: string, kind: FileKind): FileType {
-  return { extension, mimeType, kind, maxBytes: kind === 'video' ? UPLOADS.maxVideoBytes : UPLOADS.maxBytes };
+function fileType(extension: MediaExtension, kind: FileKind): FileType {
+  const maxBytes = kind === 'video' ? UPLOADS.maxVideoBytes : UPLOADS.maxBytes;
+  return { extension, mimeType: MEDIA_TYPES[extension], kind, maxBytes };
 }

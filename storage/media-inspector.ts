@@ -2,6 +2,7 @@
  * Checks, while a result streams into storage, that it is a complete file of a type that Genway delivers. The check
  * reads only headers, holds a few bytes at a time, and decodes nothing.
  */
+import { MEDIA_TYPES } from '../domain/media-types.ts';
 import { detectFileType, FILE_TYPE_BYTES } from './file-type.ts';
 import type { Content } from './media/content.ts';
 import { readIsoMedia } from './media/iso-media.ts';
@@ -10,9 +11,11 @@ import { readPng } from './media/png.ts';
 import { BrokenMediaError, type Parsing, StreamedInput } from './media/streamed-input.ts';
 import { readWebp } from './media/webp.ts';
 
+type ResultExtension = 'png' | 'jpg' | 'webp' | 'mp4' | 'mov';
+
 /** The facts in the headers of a complete file. */
 export interface MediaFacts extends Content {
-  readonly mimeType: 'image/png' | 'image/jpeg' | 'image/webp' | 'video/mp4' | 'video/quicktime';
+  readonly mimeType: (typeof MEDIA_TYPES)[ResultExtension];
   /** Without the full stop. */
   readonly extension: string;
   readonly bytes: number;
@@ -50,18 +53,17 @@ export function inspectMedia(body: AsyncIterable<Uint8Array>): InspectedMedia {
 
 interface Format {
   /** The extension from {@link detectFileType}. */
-  readonly extension: string;
-  readonly mimeType: MediaFacts['mimeType'];
+  readonly extension: ResultExtension;
   /** Reads the file from its first byte to the end of its picture or video. */
   readonly read: (input: StreamedInput) => Parsing<Content>;
 }
 
 const FORMATS: readonly Format[] = [
-  { extension: 'png', mimeType: 'image/png', read: readPng },
-  { extension: 'jpg', mimeType: 'image/jpeg', read: readJpeg },
-  { extension: 'webp', mimeType: 'image/webp', read: readWebp },
-  { extension: 'mp4', mimeType: 'video/mp4', read: readIsoMedia },
-  { extension: 'mov', mimeType: 'video/quicktime', read: readIsoMedia },
+  { extension: 'png', read: readPng },
+  { extension: 'jpg', read: readJpeg },
+  { extension: 'webp', read: readWebp },
+  { extension: 'mp4', read: readIsoMedia },
+  { extension: 'mov', read: readIsoMedia },
 ];
 
 function* readMedia(input: StreamedInput): Parsing<MediaFacts> {
@@ -74,5 +76,5 @@ function* readMedia(input: StreamedInput): Parsing<MediaFacts> {
   // Some writers append bytes, or another picture; viewers show the first one.
   yield* input.skipTo(Infinity);
   if (content.width === 0 || content.height === 0) throw new BrokenMediaError('the picture has no size');
-  return { mimeType: format.mimeType, extension: format.extension, bytes: input.position, ...content };
+  return { mimeType: MEDIA_TYPES[format.extension], extension: format.extension, bytes: input.position, ...content };
 }

@@ -6,13 +6,14 @@
 import type { TaskErrorCode } from '../../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import type { FieldNames, VendorCost } from '../../../domain/media-route.ts';
+import { mediaTypeOf } from '../../../domain/media-types.ts';
 import type { JobState, KindTraits, MediaAdapter, SentSubmission } from '../adapter.ts';
 import { type CallbackFormat, parseCallbackBody } from '../callbacks.ts';
 import { bearer } from '../credentials.ts';
 import { assertCancelled, documentOf, isMissing } from '../exchange.ts';
 import { fieldsOf } from '../fields.ts';
 import { failed, unfinished } from '../job-state.ts';
-import { costIn, endIn, fingerprintOf, listOf, objectOf, mergeParams, valueIn } from '../json.ts';
+import { costIn, endIn, fingerprintOf, listOf, objectOf, mergeParams } from '../json.ts';
 import { lifetimeSecondsOf } from '../lifetime.ts';
 import { JobRefusedError, NotTakenError, ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
@@ -58,18 +59,6 @@ const CODE_IN_WORDS = /\bE\d{3,4}\b/;
 const MODERATED =
   /flagged|nsfw|content (policy|filter)|safety (filter|system|check)|moderat(ed|ion)|prohibited.content/i;
 const TIMED_OUT = /timed out/i;
-/** Tells the files of an output apart: each model names the fields of its output as it likes. */
-const TYPES_BY_EXTENSION: Readonly<Record<string, string>> = {
-  png: 'image/png',
-  jpg: 'image/jpeg',
-  jpeg: 'image/jpeg',
-  webp: 'image/webp',
-  mp4: 'video/mp4',
-  mov: 'video/quicktime',
-  mp3: 'audio/mpeg',
-  wav: 'audio/wav',
-};
-
 const callbacks: CallbackFormat = {
   proof: 'secret',
   read(callback, { secret, nowMs }) {
@@ -215,8 +204,8 @@ function valuesOf(output: unknown): readonly unknown[] {
 function fileOf(output: unknown): readonly ResultFile[] {
   const url = typeof output === 'string' && /^https?:\/\//.test(output) ? parseUrl(output) : null;
   if (typeof output !== 'string' || url === null) return [];
-  const extension = url.pathname.split('.').at(-1)?.toLowerCase();
-  return [{ url: output, mimeType: valueIn(TYPES_BY_EXTENSION, extension) ?? null }];
+  // Tells the files of an output apart: each model names the fields of its output as it likes.
+  return [{ url: output, mimeType: mediaTypeOf(url.pathname) }];
 }
 
 /** Replicate charges for most models by running time, even if they fail. */
