@@ -5,6 +5,7 @@ import {
   claimDeliveriesToStart,
   type DeliveryToStart,
   findDelivery,
+  findDeliveryContent,
   insertTestDelivery,
   markDeliveriesStarted,
   requestRedeliveries,
@@ -82,6 +83,13 @@ describe('db/queries/deliveries', () => {
   async function failingSince(): Promise<unknown> {
     return (await database('webhook_endpoints').where({ id: endpoint.id }).first()).failing_since;
   }
+
+  it('shows what a delivery sent to its own account alone', async () => {
+    const id = await createDelivery();
+    expect((await findDeliveryContent(database, { ...endpoint, id }))?.payload).to.equal('{}');
+    const { accountId } = await createEndpoint();
+    expect(await findDeliveryContent(database, { id, accountId })).to.equal(null);
+  });
 
   describe('the relay', () => {
     it('receives each due delivery once, however many relays claim at once', async () => {
