@@ -52,6 +52,13 @@ export interface RequestFormat {
    * Sent occasionally on a silent stream, to keep the connection open; null if clients tolerate nothing of the kind.
    */
   readonly keepAliveFrame: string | null;
+  /**
+   * Sent instead of `keepAliveFrame` on models with full compatibility once the stream has events, if agents of the format
+   * notice events only.
+   *
+   * @param eventCount how many events the client has
+   */
+  renderKeepAlive?(eventCount: number): string;
 
   /**
    * A body of an agent as upstreams should get it, for models with full compatibility: as a body of this format, if it has

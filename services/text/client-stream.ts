@@ -10,8 +10,8 @@ const COLON = 0x3a;
 
 export interface ClientStreamOptions {
   readonly contentType: string;
-  /** An event that clients ignore, sent after `keepAliveMs` of silence; null if the format has none. */
-  readonly keepAliveFrame: string | null;
+  /** The frame that clients ignore, sent after `keepAliveMs` of silence; null if the format has none. */
+  readonly renderKeepAlive: ((eventCount: number) => string) | null;
   readonly keepAliveMs: number;
   /** A client that accepts no data for this long is disconnected. */
   readonly stallMs: number;
@@ -33,9 +33,11 @@ export class ClientStream {
   constructor(response: ServerResponse, options: ClientStreamOptions) {
     this.#response = response;
     this.#options = options;
-    const { keepAliveFrame, keepAliveMs } = options;
+    const { renderKeepAlive, keepAliveMs } = options;
     this.#keepAlive =
-      keepAliveFrame === null ? null : setTimeout(() => this.#breakSilence(keepAliveFrame), keepAliveMs);
+      renderKeepAlive === null
+        ? null
+        : setTimeout(() => this.#breakSilence(renderKeepAlive(this.eventCount)), keepAliveMs);
   }
 
   /** Whether anything was sent, after which the status is fixed. */

@@ -249,12 +249,19 @@ class StreamedReply implements Reply {
 
   #open({ contentType: own }: Exchange): ClientStream {
     const { context, format, streamsArray } = this.#call;
-    const { keepAliveFrame } = format.client;
     const isJson = streamsArray || format.name === 'embeddings';
     const contentType = own ?? (isJson ? JSON_TYPE : EVENT_STREAM_TYPE);
     context.respond = false;
-    return new ClientStream(context.res, { contentType, keepAliveFrame, ...this.#settings });
+    return new ClientStream(context.res, { contentType, renderKeepAlive: keepAliveOf(this.#call), ...this.#settings });
   }
+}
+
+/** How to break the silence of a stream; null if the format has no frame for that. */
+function keepAliveOf({ format: { client }, model }: AdmittedCall): ((eventCount: number) => string) | null {
+  const { keepAliveFrame: frame } = client;
+  if (frame === null) return null;
+  const isFull = model.compatibility === 'full';
+  return (eventCount) => (isFull && eventCount > 0 ? client.renderKeepAlive?.(eventCount) : undefined) ?? frame;
 }
 
 /** An error as JSON, in the format's envelope: contract 7.1. */

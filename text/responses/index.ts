@@ -11,7 +11,7 @@ import { renderStreamError } from './errors.ts';
 import { parseRequest } from './parse-request.ts';
 import { createRepairer } from './repair.ts';
 import { renderResult } from './render-result.ts';
-import { renderStream } from './render-stream.ts';
+import { renderKeepAlive, renderStream } from './render-stream.ts';
 import { signaturePlaces } from './signatures.ts';
 import { parseResult, parseStream } from './upstream.ts';
 
@@ -34,6 +34,7 @@ export const responses: WireFormat = {
     schemaNames: { tool: 'tools.parameters', answer: 'text.format.schema', strictTool: 'tools.strict' },
     hasStopSequence: false,
     keepAliveFrame: COMMENT_FRAME,
+    renderKeepAlive,
     parseRequest,
     renderResult,
     renderStream,

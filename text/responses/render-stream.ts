@@ -28,6 +28,15 @@ export function renderStream(context: RenderContext): Stage<StreamEvent, string>
   return new ResponsesStreamRenderer(context);
 }
 
+/**
+ * The event of the format's vendor for silence. Codex gives up after five minutes without an event, and comments do not count. SDKs refuse
+ * the event before `response.created`: https://github.com/openai/openai-node/pull/1965
+ */
+export function renderKeepAlive(eventCount: number): string {
+  const type = 'keepalive';
+  return encodeEvent(JSON.stringify({ type, sequence_number: eventCount - 1 }), type);
+}
+
 /** The item that is being written. */
 interface OpenItem {
   readonly id: string;

@@ -73,6 +73,28 @@ function frame(event: { readonly type: string; readonly [field: string]: unknown
   return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
+/** Streams of upstreams: until the answer starts, and the rest. */
+const STREAMS = {
+  responses: [
+    frame({
+      type: 'response.created',
+      sequence_number: 0,
+      response: { id: 'resp_1', status: 'in_progress', output: [] },
+    }) + frame({ type: 'response.output_item.done', sequence_number: 1, output_index: 0, item: MESSAGE }),
+    frame({
+      type: 'response.completed',
+      sequence_number: 2,
+      response: { id: 'resp_1', status: 'completed', output: [MESSAGE], usage: { input_tokens: 11, output_tokens: 1 } },
+    }),
+  ],
+  messages: [
+    frame({ type: 'message_start', message: { usage: { input_tokens: 11, output_tokens: 1 } } }) +
+      frame({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: 'LAST' } }),
+    frame({ type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 1 } }) +
+      frame({ type: 'message_stop' }),
+  ],
+};
+
 describe('text endpoints', () => {
   let text: TestText;
   let upstream: LocalServer;
@@ -92,6 +114,9 @@ describe('text endpoints', () => {
       upstreams: [{ name: 'scripted', apiKeys: ['sk-scripted'], baseUrls: baseUrlsAt(upstream.url) }],
       models: [
         ...WIRE_FORMAT_NAMES.map((format) => textModel(`texta-${format}`, [{ format, provider: 'scripted' }])),
+        ...WIRE_FORMAT_NAMES.map((format) =>
+          textModel(`texta-full-${format}`, [{ format, provider: 'scripted' }], { compatibility: 'full' }),
+        ),
         textModel('texta-free', [{ format: 'messages', provider: 'scripted' }], { free: true }),
         textModel('texta-twice', [
           { format: 'messages', provider: 'scripted' },
@@ -544,6 +569,29 @@ describe('text endpoints', () => {
         expect(await sdk?.ask(modelVia('messages'), prompt, { stream: true })).to.contain('last');
       });
     }
+
+    for (const format of ['responses', 'messages'] as const) {
+      it(`clients of responses get events of the vendor after the first event, and comments before, over ${format}`, async () => {
+        // contract 8.3:17
+        const [first = '', rest = ''] = STREAMS[format];
+        script = (_request, response) =>
+          response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': \n\n');
+        const response = await text.ask('responses', `texta-full-${format}`, 'Hi', { stream: true });
+        const reader = readerOf(response);
+        const silence = await reader.readUntil(': keep-alive');
+        answers[0]?.write(first);
+        const started = await reader.readUntil('event: keepalive');
+        answers[0]?.end(rest);
+        const all = silence + started + (await reader.readUntil('response.completed'));
+        expect(silence).not.to.contain('event:');
+        const events = [...all.matchAll(/^data: (.*)$/gm)].map(([, data = '']): unknown => JSON.parse(data));
+        const [created, ...later] = events.map((event) => Object(event));
+        expect(created.type).to.equal('response.created');
+        const before = later.findIndex(({ type }) => type === 'keepalive');
+        const { sequence_number: number } = before === 0 ? created : later[before - 1];
+        expect(later[before]).to.deep.equal({ type: 'keepalive', sequence_number: number });
+      });
+    }
   });
 
   it('settle every request in progress when they stop', async () => {
@@ -560,13 +608,23 @@ describe('text endpoints', () => {
 
 /** Reads a stream until it has sent some text. */
 async function readUntil(response: Response, sign: string): Promise<void> {
+  await readerOf(response).readUntil(sign);
+}
+
+/** Reads a stream piece by piece: each call returns what the stream has sent since the call before. */
+function readerOf(response: Response) {
   const reader = response.body?.getReader();
-  let told = '';
-  while (!told.includes(sign)) {
-    const { done = true, value } = (await reader?.read()) ?? {};
-    if (done) throw new Error(`the stream ended before ${sign}: ${told}`);
-    told += Buffer.from(value ?? []).toString();
-  }
+  return {
+    readUntil: async (sign: string): Promise<string> => {
+      let told = '';
+      while (!told.includes(sign)) {
+        const { done = true, value } = (await reader?.read()) ?? {};
+        if (done) throw new Error(`the stream ended before ${sign}: ${told}`);
+        told += Buffer.from(value ?? []).toString();
+      }
+      return told;
+    },
+  };
 }
 
 /** A streaming request on a socket that the test reads, after its answer has started. */
