@@ -25,6 +25,7 @@ import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire
 import { earlierReasoning, withEarlierReasoning } from './earlier-reasoning.ts';
 import { withOneSystem, withOneSystemMessage } from './one-system.ts';
 import { renderFunctionCall } from './render-result.ts';
+import { detailsOf } from './reasoning-details.ts';
 import { reasoningBeforeCall } from './required-calls.ts';
 import { READ_REQUEST } from './request-shape.ts';
 
@@ -230,12 +231,17 @@ function renderAnswer(parts: readonly AssistantPart[], options: UpstreamOptions)
   const spoken = audio === undefined || audioId !== undefined ? [] : [transcriptOf(audio).text];
   const text = [...parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])), ...spoken].join('');
   const reasoning = parts.flatMap((part) => (part.type === 'reasoning' ? [part.text] : [])).join('');
-  const calls = parts.filter((part) => part.type === 'tool-call');
+  const details = parts.flatMap((part) => ('signature' in part ? detailsOf(part.signature) : []));
+  const calls = parts
+    .filter((part) => part.type === 'tool-call')
+    .map((call) => (detailsOf(call.signature).length === 0 ? call : { ...call, signature: undefined }));
   return compact({
     role: 'assistant',
     content: text === '' && (calls.length > 0 || audioId !== undefined) ? null : text,
     audio: audioId === undefined ? undefined : { id: audioId },
-    reasoning_content: earlierReasoning(reasoning, options),
+    ...(details.length === 0
+      ? { reasoning_content: earlierReasoning(reasoning, options) }
+      : { reasoning_details: details }),
     tool_calls: calls.length === 0 ? undefined : calls.map(renderFunctionCall),
   });
 }

@@ -20,6 +20,7 @@ import { readUsage } from '../usage.ts';
 import { eventsOfCall, canWrapCalls } from '../unwrap-calls.ts';
 import { piecesOfContent, reasoningOf } from './content.ts';
 import { compact } from '../read.ts';
+import { ReasoningDetails } from './reasoning-details.ts';
 import { TaggedText, type Piece } from './thinking-tags.ts';
 import { type CallPiece, callsOf, type ToolCall, ToolCalls } from './tool-calls.ts';
 
@@ -67,8 +68,10 @@ interface ChoiceState {
   /** Calls that may wrap others, which only their complete arguments show. */
   readonly wrappers: ToolCall[];
   readonly content: TaggedText;
+  readonly details: ReasoningDetails;
   started: boolean;
   hasContent: boolean;
+  hasReasoning: boolean;
   finish: FinishReason | null;
 }
 
@@ -143,6 +146,7 @@ export class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
    */
   finish(emit: Emit<StreamEvent>, hasEnded: boolean): void {
     for (const [choice, state] of this.#choices) {
+      signReasoning(choice, state, emit);
       emitPieces(state.content.end(), choice, emit);
       this.#endCalls(choice, state, emit);
       for (const call of state.wrappers) {
@@ -160,7 +164,16 @@ export class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     let state = this.#choices.get(index);
     if (state === undefined) {
       const calls = new ToolCalls(this.#toolNames);
-      state = { calls, wrappers: [], content: new TaggedText(), started: false, hasContent: false, finish: null };
+      state = {
+        calls,
+        wrappers: [],
+        content: new TaggedText(),
+        details: new ReasoningDetails(),
+        started: false,
+        hasContent: false,
+        hasReasoning: false,
+        finish: null,
+      };
       this.#choices.set(index, state);
     }
     return state;
@@ -173,6 +186,7 @@ export class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       emit({ type: 'reasoning-start', id: `reasoning-${choice}`, choice });
       emit({ type: 'text-start', id: `text-${choice}`, choice });
     }
+    state.details.take(delta);
     const reasoning = reasoningOf(delta);
     if (reasoning !== '') this.#takePiece(choice, state, { type: 'reasoning', text: reasoning }, emit);
     if (Array.isArray(delta['content'])) this.isSound = false;
@@ -194,10 +208,12 @@ export class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
 
   #takePiece(choice: number, state: ChoiceState, { type, text }: Piece, emit: Emit<StreamEvent>): void {
     if (type === 'reasoning') {
+      state.hasReasoning = true;
       emitPieces(state.content.end(), choice, emit);
       return emit({ type: 'reasoning-delta', id: `reasoning-${choice}`, text });
     }
     state.hasContent = true;
+    signReasoning(choice, state, emit);
     if (state.content.isPlain) return emit({ type: 'text-delta', id: `text-${choice}`, text });
     emitPieces(state.content.push(text), choice, emit);
   }
@@ -215,10 +231,20 @@ export class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       return;
     }
     const id = keyOf(choice, call);
-    const { id: callId, name, signature } = call;
+    const { id: callId, name } = call;
+    const signature = isFirst ? (call.signature ?? state.details.signature()) : undefined;
     if (isFirst) emit(compact({ type: 'tool-input-start', id, callId, name, choice, signature }));
     if (text !== null && text !== '') emit({ type: 'tool-input-delta', id, text });
   }
+}
+
+/** Ends the reasoning before the text, or at the end of the choice, with the signature of its details, if they have one. */
+function signReasoning(choice: number, { details, hasReasoning }: ChoiceState, emit: Emit<StreamEvent>): void {
+  const signature = details.signature();
+  if (signature === undefined) return;
+  emit(
+    compact({ type: 'reasoning-end', id: `reasoning-${choice}`, signature, redacted: hasReasoning ? undefined : true }),
+  );
 }
 
 function keyOf(choice: number, { number }: ToolCall): string {
