@@ -29,9 +29,14 @@ export function argumentsOfText(text: string): string {
   return JSON.stringify({ [INPUT]: text });
 }
 
-/** The text for a tool that takes free text; arguments that are not of the expected form are the text themselves. */
+/**
+ * The text for a tool that takes free text. Some models know the tool, such as `apply_patch`, and give its text a name of their own; arguments
+ * that are not of the expected form are the text themselves.
+ */
 export function textOfArguments(text: string): string {
-  const input = objectOfText(text)?.[INPUT];
+  const given = objectOfText(text) ?? {};
+  const [only, ...others] = Object.values(given);
+  const input = given[INPUT] ?? (others.length === 0 ? only : undefined);
   return typeof input === 'string' ? input : text;
 }
 
