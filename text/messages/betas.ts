@@ -10,7 +10,7 @@ import { arrayOf, objectOf, stringOf } from '../upstream-errors.ts';
 
 /** Betas that change neither prices nor what the vendor stores or runs. */
 const PASSED_ON =
-  /^(advanced-tool-use|tool-search-tool|tool-examples|fine-grained-tool-streaming|prompt-caching-scope|extended-cache-ttl|context-management|interleaved-thinking|token-efficient-tools|effort|structured-outputs|claude-code|redact-thinking)-\d{4,8}(-\d{2}-\d{2})?$/;
+  /^(advanced-tool-use|tool-search-tool|tool-examples|fine-grained-tool-streaming|prompt-caching-scope|extended-cache-ttl|context-management|interleaved-thinking|token-efficient-tools|effort|structured-outputs|claude-code|redact-thinking|thinking-display-updates)-\d{4,8}(-\d{2}-\d{2})?$/;
 
 const MAX_BETAS = 20;
 

@@ -271,8 +271,10 @@ const outputFormat = typed<OutputFormat>({
   json_schema: object({ schema: JSON_SCHEMA }, ({ schema }) => ({ type: 'json-schema', name: SCHEMA_NAME, schema })),
 });
 
-const display = optional(described(oneOf(['summarized', 'omitted']), '`omitted`: thinking blocks without their text'));
-const showing = { summarized: 'text', omitted: 'signature' } as const;
+const display = optional(
+  described(oneOf(['summarized', 'omitted', 'updates']), '`omitted`: thinking blocks without their text'),
+);
+const showing = { summarized: 'text', omitted: 'signature', updates: 'text' } as const;
 
 type Thinking = Pick<TextRequest, 'reasoningBudget' | 'reasoningDisplay'>;
 
@@ -344,8 +346,12 @@ const requestOf = (select: ReaderSelector) =>
       metadata: optional(fields({ user_id: optional(described(readString, 'Identifies the end user')) })),
       thinking: select(optional(thinking)),
       cache_control: select(cacheMarks(select).cache_control, forwardedAs('object')),
+      billing_policy: ignoredAs('object'),
       context_management: ignoredAs('object'),
       diagnostics: ignored,
+      // Other models would answer at other prices.
+      fallbacks: ignored,
+      fallback_credit_token: ignored,
       service_tier: ignoredAs('string'),
       speed: ignoredAs('string'),
       user_profile_id: ignoredAs('string'),

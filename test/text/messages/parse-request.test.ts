@@ -207,6 +207,17 @@ describe('messages request', () => {
     });
   }
 
+  it('answers by the requested model alone, and shows progress as thinking, as agents for models with fallbacks ask for', () => {
+    // contract 4.8.3:15 4.8.3:27
+    const sent = { ...base, fallbacks: [{ model: 'texti-k2' }], fallback_credit_token: 'token', billing_policy: {} };
+    const thinking = { type: 'adaptive', display: 'updates' };
+    for (const fallbacks of [sent.fallbacks, 'default']) {
+      const request = parseRequest({ ...sent, fallbacks, thinking }, { compatibility: 'full' });
+      expect(request).to.include({ model: 'texti-k3', reasoningDisplay: 'text' });
+      expect(request.unused?.always).to.include.members(['fallbacks', 'fallback_credit_token', 'billing_policy']);
+    }
+  });
+
   it('ignores the tool choice without tools', () => {
     // contract 4.8.3:10
     for (const choice of [{ type: 'any', disable_parallel_tool_use: true }, 'whatever']) {
