@@ -1,6 +1,6 @@
 /**
  * Repairs responses that are passed on: contract 4.8.2. They stay the upstream's own, except for what would misreport
- * the client's request or its bill: the output bound, where the upstream was given another, and the usage. Some upstreams
+ * the client's request or its bill: the output bound and `store`, where the upstream was given others, and the usage. Some upstreams
  * leave the output out of the end of a stream, where clients look for it.
  */
 import { isObject, type JsonObject } from '../../domain/json.ts';
@@ -14,11 +14,14 @@ import { RESPONSE_ENDS } from './types.ts';
 /** Matches events that hold the whole response; all others are not parsed. */
 const HAS_RESPONSE = /"response"\s*:\s*\{/;
 
-export function createRepairer({ body, usage }: RepairContext): Repairer {
+export function createRepairer({ body, request, usage }: RepairContext): Repairer {
   const { max_output_tokens: sent = null } = body;
+  const { isStored } = request.echo ?? {};
   const repairResult = (response: JsonObject): JsonObject => {
-    const bound = response['max_output_tokens'];
-    const echoed = bound === undefined || bound === sent ? response : { ...response, max_output_tokens: sent };
+    const { max_output_tokens: bound, store } = response;
+    const bounded = bound === undefined || bound === sent ? response : { ...response, max_output_tokens: sent };
+    const isTrue = isStored === undefined || store === undefined || store === isStored;
+    const echoed = isTrue ? bounded : { ...bounded, store: isStored };
     const hasEnded = response['status'] === 'completed' || response['status'] === 'incomplete';
     return hasEnded ? withUsage(echoed, 'usage', usage(), renderUsage) : echoed;
   };

@@ -51,6 +51,7 @@ describe('a stored response', () => {
       it(`continues with its whole conversation ${way}`, async () => {
         // contract 4.8.2:33
         const first = await create({ model, input: 'My name is Ada. [sim:say=Hello_Ada]' }, stream);
+        expect(first).to.have.property('store', true);
         const second = await create(
           { model, input: 'And then? [sim:say=Then_that]', previous_response_id: first.id },
           stream,
