@@ -315,6 +315,18 @@ const audio = optional(
   }),
 );
 
+/** https://openrouter.ai/docs/api-reference/overview */
+const OPENROUTER_SETTINGS = {
+  include_reasoning: ignoredAs('boolean'),
+  models: ignoredAs('array'),
+  plugins: ignoredAs('array'),
+  provider: ignoredAs('object'),
+  route: ignoredAs('string'),
+  session_id: ignoredAs('string'),
+  transforms: ignored,
+  usage: ignoredAs('object'),
+};
+
 const requestOf = (select: ReaderSelector) =>
   fields(
     {
@@ -368,10 +380,9 @@ const requestOf = (select: ReaderSelector) =>
       repetition_penalty: forwardedAs('number'),
       thinking: forwardedAs('object'),
       thinking_budget: forwardedAs('number'),
+      tool_stream: forwardedAs('boolean'),
       extra_body: ignoredAs('object'),
-      provider: ignoredAs('object'),
-      transforms: ignored,
-      usage: ignoredAs('object'),
+      ...OPENROUTER_SETTINGS,
       audio,
       // No effect unless the route passes it on.
       web_search_options: optional(described(readObject, WHERE_OFFERED)),
