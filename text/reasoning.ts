@@ -1,4 +1,5 @@
 /** How much a model reasons, and what of it an answer shows. Formats bound it by an effort, or by a budget in tokens. */
+import type { JsonObject } from '../domain/json.ts';
 import { REASONING_EFFORTS, type ReasoningEffort, type StreamEvent, type TextRequest } from './canonical.ts';
 import type { Stage } from './stage.ts';
 
@@ -35,6 +36,14 @@ export const THREE_EFFORTS: Readonly<Record<ReasoningEffort, 'low' | 'medium' | 
   xhigh: 'high',
   max: 'high',
 };
+
+/**
+ * Settings with the effort that models know. With `ultra`, Codex also divides its work among agents of its own; models know `max`:
+ * https://github.com/diegosouzapw/OmniRoute/issues/9947
+ */
+export function withKnownEffort(settings: JsonObject, field: string): JsonObject {
+  return settings[field] === 'ultra' ? { ...settings, [field]: 'max' } : settings;
+}
 
 /** Whether a request requires a call, before which models of several vendors refuse to reason. */
 export function requiresCall({ tools, toolChoice }: TextRequest): boolean {

@@ -4,6 +4,8 @@ import { isObject, type JsonObject } from '../../domain/json.ts';
 import { urlOf } from '../data-url.ts';
 import { mapItems } from '../map-json.ts';
 import { compact } from '../read.ts';
+import { withKnownEffort } from '../reasoning.ts';
+import { adoptBody as adoptOwnBody } from '../responses/adopt-body.ts';
 import { parseRequest as parseResponsesRequest } from '../responses/parse-request.ts';
 import { argumentsTextOf } from '../turns.ts';
 import { arrayOf, objectOf } from '../upstream-errors.ts';
@@ -26,14 +28,25 @@ const TOOL_TYPES: readonly unknown[] = ['function', 'custom', undefined];
 export function adoptBody(body: JsonObject): JsonObject {
   const { input, messages, tool_choice: choice } = body;
   if (input !== undefined && messages === undefined) return adoptResponsesBody(body);
-  const withParts = mapItems(body, 'messages', adoptMessage);
+  const bounded = withKnownEffort(withoutNoBounds(body), 'reasoning_effort');
+  const withParts = mapItems(bounded, 'messages', adoptMessage);
   const withTools = mapItems(withParts, 'tools', nest);
   const adopted = adoptChoice(choice);
   return adopted === choice ? withTools : { ...withTools, tool_choice: adopted };
 }
 
+/** Clients of vLLM and llama.cpp send -1 for no bound: https://docs.vllm.ai/en/latest/api/vllm/sampling_params.html */
+const BOUNDS = ['max_tokens', 'max_completion_tokens', 'top_k'];
+
+function withoutNoBounds(body: JsonObject): JsonObject {
+  const unset = BOUNDS.filter((field) => body[field] === -1);
+  return unset.length === 0
+    ? body
+    : Object.fromEntries(Object.entries(body).filter(([field]) => !unset.includes(field)));
+}
+
 function adoptResponsesBody(body: JsonObject): JsonObject {
-  const request = parseResponsesRequest(body, { compatibility: 'full' });
+  const request = parseResponsesRequest(adoptOwnBody(body), { compatibility: 'full' });
   if (request.echo?.previousResponseId !== undefined) {
     throw badRequest('"previous_response_id" works at POST /v1/responses; send the whole conversation here');
   }

@@ -6,6 +6,7 @@ import { parseError } from '../chat-completions/upstream.ts';
 import { countWith } from '../count-input.ts';
 import { COMMENT_FRAME } from '../sse.ts';
 import type { WireFormat } from '../wire-format.ts';
+import { adoptBody } from './adopt-body.ts';
 import { buildRequest, forwardRequest, MINIMUM_OUTPUT_TOKENS } from './build-request.ts';
 import { renderStreamError } from './errors.ts';
 import { parseRequest } from './parse-request.ts';
@@ -35,6 +36,7 @@ export const responses: WireFormat = {
     hasStopSequence: false,
     keepAliveFrame: COMMENT_FRAME,
     renderKeepAlive,
+    adoptBody,
     parseRequest,
     renderResult,
     renderStream,

@@ -28,6 +28,9 @@ const adoptedPicture = { type: 'image_url', image_url: { url: 'data:image/png;ba
 /** The body as the agent sends it, and as chat completions has it. */
 const CASES: Readonly<Record<string, readonly [sent: JsonObject, adopted: JsonObject]>> = {
   'a tool of responses': [{ tools: [{ type: 'function', ...definition }] }, { tools: [tool] }],
+  // contract 4.8.1:46
+  'bounds of -1': [{ max_tokens: -1, max_completion_tokens: -1, top_k: -1, seed: -1 }, { seed: -1 }],
+  'the effort of Codex': [{ reasoning_effort: 'ultra' }, { reasoning_effort: 'max' }],
   'a tool of messages': [
     { tools: [{ name: 'read', description: 'Reads a file', input_schema: parameters }] },
     { tools: [tool] },
