@@ -230,6 +230,8 @@ export interface TextRequest extends Cacheable {
   readonly functions?: { readonly answers: boolean } | undefined;
   /** Chat completions only: the request has forms of tools that only the format's vendor knows. Upstreams get functions. */
   readonly hasVendorTools?: boolean | undefined;
+  /** Responses only: the types of tools, and of records of their calls, that the client runs and only the format's vendor knows. */
+  readonly vendorTools?: readonly string[] | undefined;
   /** Messages only: the vendor's betas that the client uses, and that fields of its body need. */
   readonly betas?: readonly string[] | undefined;
   /** Messages only: the request has documents or search results with fields that no other format has, such as citations. */

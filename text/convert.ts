@@ -12,6 +12,7 @@ import { normalize } from './normalize.ts';
 import { cutAtBound } from './output-bound.ts';
 import { markSignatures, signaturesOf, withOwnSignatures } from './signatures.ts';
 import { ReadableEvents } from './skip-unreadable.ts';
+import { assertNoVendorTools } from './responses/tools.ts';
 import { showReasoning } from './reasoning.ts';
 import { chain, chainIf, runStage, type Stage } from './stage.ts';
 import { planOutput } from './structured-output.ts';
@@ -72,6 +73,7 @@ export function planConversion(
   meter: Meter,
   joined: JoinedChoice | null = null,
 ): Conversion {
+  assertNoVendorTools(request);
   const cuts = stopSequencesToCut(client, upstream, request);
   const signatures = signaturesOf(options.origin);
   const signed = withOwnSignatures(request, signatures);

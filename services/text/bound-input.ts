@@ -47,7 +47,7 @@ function maxInputTokens(request: TextRequest, body: JsonObject, model: TextModel
   // Token ids are counted as they are. Upstreams add a few tokens to each input.
   if (tokenIdCount > 0) return Math.min(TOKENS_PER_REQUEST + inputCount * TOKENS_PER_VALUE + tokenIdCount, limit);
   let tokens = TOKENS_PER_REQUEST + media.reduce((sum, medium) => sum + model.mediaTokens[kindOf(medium)], 0);
-  if (request.tools.length > 0) tokens += TOKENS_FOR_TOOLS;
+  if (request.tools.length > 0 || request.vendorTools !== undefined) tokens += TOKENS_FOR_TOOLS;
   tokens += tokensOfReferences(request, model) + tokensOfRepetition(request, limit);
   const take = (value: unknown): void => {
     if (tokens >= limit) return;

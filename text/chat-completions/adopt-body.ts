@@ -7,6 +7,7 @@ import { compact } from '../read.ts';
 import { withKnownEffort } from '../reasoning.ts';
 import { adoptBody as adoptOwnBody } from '../responses/adopt-body.ts';
 import { parseRequest as parseResponsesRequest } from '../responses/parse-request.ts';
+import { assertNoVendorTools } from '../responses/tools.ts';
 import { argumentsTextOf } from '../turns.ts';
 import { arrayOf, objectOf } from '../upstream-errors.ts';
 import { buildRequest } from './build-request.ts';
@@ -50,6 +51,7 @@ function adoptResponsesBody(body: JsonObject): JsonObject {
   if (request.echo?.previousResponseId !== undefined) {
     throw badRequest('"previous_response_id" works at POST /v1/responses; send the whole conversation here');
   }
+  assertNoVendorTools(request);
   const { model, promptCacheKey, webSearch } = request;
   return {
     ...buildRequest(request, { model, apiKey: '' }).body,

@@ -36,7 +36,7 @@ import {
   readText,
 } from '../read.ts';
 import { mergeNeighbours } from '../turns.ts';
-import { flatName, TOOL_SEARCH, TOOLS } from './tools.ts';
+import { flatName, TOOL_SEARCH, TOOLS, VENDOR_TOOL_ITEMS } from './tools.ts';
 import { ITEM_ID_PREFIXES } from './types.ts';
 
 const textPart = object({ text: readString }, ({ text }): TextPart => ({ type: 'text', text }));
@@ -133,7 +133,7 @@ const toolSearchOutputItem = object(
 /** Tools that a developer adds in mid-conversation. */
 const additionalToolsItem = fields({ type: oneOf(['additional_tools']), tools: TOOLS.full });
 
-/** Records of tools that the vendor ran, which mean nothing to upstreams of other formats. */
+/** Records of tools that the vendor ran, or that only its models know, which mean nothing to upstreams of other formats. */
 const HOSTED_ITEMS = [
   'web_search_call',
   'file_search_call',
@@ -143,6 +143,7 @@ const HOSTED_ITEMS = [
   'mcp_call',
   'mcp_approval_request',
   'mcp_approval_response',
+  ...VENDOR_TOOL_ITEMS,
 ] as const;
 const hostedItem = fields(
   { type: oneOf(HOSTED_ITEMS) },

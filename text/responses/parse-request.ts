@@ -4,7 +4,7 @@ import { compact } from '../read.ts';
 import { unusedFields } from '../unused-fields.ts';
 import type { ParseContext } from '../wire-format.ts';
 import { READ_REQUEST } from './request-shape.ts';
-import { findOmittedTools, findWebSearch, toolsOfInput } from './tools.ts';
+import { findOmittedTools, findVendorTools, findWebSearch, toolsOfInput } from './tools.ts';
 
 type Request = ReturnType<(typeof READ_REQUEST)['full']>;
 
@@ -35,6 +35,7 @@ export function parseRequest(body: unknown, { compatibility = 'specification' }:
     unused: unusedFields(request.unused(), reasoning?.unused(), text?.unused(), findOmittedTools(request.object)),
     userId: request.get('user'),
     promptCacheKey: request.get('prompt_cache_key'),
+    vendorTools: findVendorTools(request.object),
     echo: echoOf(request),
   });
 }

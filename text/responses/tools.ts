@@ -4,7 +4,7 @@
  */
 import { badRequest } from '../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
-import type { Tool, ToolChoice, UnusedFields, WebSearch } from '../canonical.ts';
+import type { TextRequest, Tool, ToolChoice, UnusedFields, WebSearch } from '../canonical.ts';
 import { fields, type Fields, object, typed } from '../fields.ts';
 import {
   arrayOf,
@@ -86,6 +86,44 @@ const toolSearchTool = object(
 
 const leftOutTool = object({}, (): Tool[] => []);
 
+/**
+ * Tools that the client runs, and that only the vendor's models know: https://platform.openai.com/docs/guides/tools-shell. In another
+ * environment, the vendor would run the shell.
+ */
+const vendorTools = {
+  apply_patch: leftOutTool,
+  local_shell: leftOutTool,
+  shell: object({ environment: optional(object({ type: oneOf(['local']) }, () => null)) }, (): Tool[] => []),
+};
+const VENDOR_TOOLS = Object.keys(vendorTools);
+
+/** The items of the input that record calls of {@link vendorTools}. */
+export const VENDOR_TOOL_ITEMS = [
+  'apply_patch_call',
+  'apply_patch_call_output',
+  'local_shell_call',
+  'local_shell_call_output',
+  'shell_call',
+  'shell_call_output',
+] as const;
+
+/** The types of the vendor's tools, and of the records of their calls, in a body; undefined if there are none. */
+export function findVendorTools({ tools, input }: JsonObject): readonly string[] | undefined {
+  const known = new Set<string>([...VENDOR_TOOLS, ...VENDOR_TOOL_ITEMS]);
+  const types = [tools, input, ...itemsWithTools(input).map(([item]) => item['tools'])]
+    .flatMap(arrayOfAnything)
+    .flatMap((item) => (isObject(item) ? stringOf(item['type']) : []));
+  const found = [...new Set(types)].filter((type) => known.has(type));
+  return found.length === 0 ? undefined : found;
+}
+
+/** @throws ServiceError `bad_request` if a request has tools that only the vendor's models know, which it would lose */
+export function assertNoVendorTools({ vendorTools: found = [] }: TextRequest): void {
+  const [type] = found;
+  if (type === undefined) return;
+  throw badRequest(`the model does not know "${type}": send a tool of the type "function", and run it yourself`);
+}
+
 const toolOfFull = named(
   'ResponsesTool',
   typed<Tool[]>({
@@ -93,6 +131,7 @@ const toolOfFull = named(
     custom: mapped(customTool, (tool) => [tool]),
     namespace: namespaceTool,
     [TOOL_SEARCH]: toolSearchTool,
+    ...vendorTools,
     ...Object.fromEntries(LEFT_OUT.map((type) => [type, leftOutTool])),
   }),
 );
@@ -158,9 +197,15 @@ export function toolsOfInput(input: unknown, others: readonly Tool[]): Tool[] {
  * @param searches whether the upstream may search the web
  */
 export function forwardedTools(tools: readonly unknown[], searches: boolean): unknown[] {
-  return tools.filter(
-    (tool) => !isObject(tool) || !LEFT_OUT.some((type) => type === tool['type']) || (searches && isWebSearch(tool)),
-  );
+  return tools
+    .filter(
+      (tool) => !isObject(tool) || !LEFT_OUT.some((type) => type === tool['type']) || (searches && isWebSearch(tool)),
+    )
+    .map((tool) =>
+      isObject(tool) && tool['type'] === 'shell'
+        ? { ...tool, environment: tool['environment'] ?? { type: 'local' } }
+        : tool,
+    );
 }
 
 /** An input item for an upstream of the same format: {@link forwardedTools} apply to the tools that it brings. */
@@ -200,7 +245,7 @@ const references = typed<string | null>({
   function: reference,
   custom: reference,
   [TOOL_SEARCH]: object({}, () => TOOL_SEARCH),
-  ...Object.fromEntries(LEFT_OUT.map((type) => [type, object({}, () => null)])),
+  ...Object.fromEntries([...LEFT_OUT, ...VENDOR_TOOLS].map((type) => [type, object({}, () => null)])),
 });
 
 const byName = mapped(reference, (name): ChosenTools => ({ toolChoice: { type: 'tool', name } }));
@@ -214,12 +259,16 @@ const allowedTools = object(
 
 const searchChoice = object({}, (): ChosenTools => ({ toolChoice: { type: 'tool', name: WEB_SEARCH } }));
 
+/** Upstreams of the format get the choice as it is; others get no such tool. */
+const vendorChoice = object({}, (): ChosenTools => ({ toolChoice: { type: 'required' } }));
+
 const choiceOfFull = named(
   'ResponsesToolChoice',
   typed<ChosenTools>({
     function: byName,
     custom: byName,
     allowed_tools: allowedTools,
+    ...Object.fromEntries(VENDOR_TOOLS.map((type) => [type, vendorChoice])),
     ...Object.fromEntries(WEB_SEARCHES.map((type) => [type, searchChoice])),
   }),
 );
