@@ -3,7 +3,7 @@ import { isUnavailable } from '../../db/connections.ts';
 import { isUnstorable } from '../../db/database.ts';
 import type { RefusedCall } from '../../db/queries/refused-calls.ts';
 import type { RefusalRecorder } from '../../db/refusal-recorder.ts';
-import { badRequest, ServiceError, toServiceError } from '../../domain/errors.ts';
+import { badRequest, type ErrorCode, ServiceError, toServiceError } from '../../domain/errors.ts';
 import { errorHeaders, presentError } from '../../domain/error-envelope.ts';
 import type { AppContext, PresentError } from '../state.ts';
 
@@ -11,7 +11,7 @@ import type { AppContext, PresentError } from '../state.ts';
 export type Presenters = ReadonlyMap<string, PresentError>;
 
 const UNAVAILABLE_RETRY_SECONDS = 5;
-/** The statuses of refused calls: the caller can do something about the reason. */
+/** The statuses of refused calls about which the caller can do something. */
 const REFUSED = { min: 400, max: 429 };
 
 /**
@@ -46,10 +46,16 @@ export function errors(
 /** Null if the call has no known key, or was not refused. */
 function refusedCallOf(context: AppContext, { status, code, message: reason }: ServiceError): RefusedCall | null {
   const { apiKey, requestId } = context.state;
-  if (apiKey === undefined || status < REFUSED.min || status > REFUSED.max) return null;
+  if (apiKey === undefined || !(isUnserved(context, code) || (status >= REFUSED.min && status <= REFUSED.max)))
+    return null;
   // A target without a path has no key.
   const { method, path } = context;
   return { apiKeyId: apiKey.id, accountId: apiKey.accountId, method, path, status, code, requestId, reason };
+}
+
+/** Whether nothing else records the call: a text request that was tried answers by itself, and a task has its own row. */
+function isUnserved({ state }: AppContext, code: ErrorCode): boolean {
+  return code === 'processing_unavailable' && state.createdTaskId === undefined;
 }
 
 /** For a request that reached no endpoint: a wrong method, or a refusal before the route was known. */

@@ -4,7 +4,7 @@ import type { Database } from '../database.ts';
 import { camelCased, columnsOf, type RowOf } from '../row.ts';
 import { isDue } from './content.ts';
 
-/** A call with a key that Genway answered with a status from 400 to 429. */
+/** A call with a key that Genway answered with a status from 400 to 429, or with 503 before an upstream was tried. */
 export interface RefusedCall {
   readonly accountId: string;
   readonly apiKeyId: string;

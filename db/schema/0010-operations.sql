@@ -17,7 +17,7 @@
 --   the checks of webhooks.
 -- - `unknown_words` has the latest word of each media upstream and model for the state of a job that Genway does not
 --   know and that the upstream repeated for a minute.
--- - `refused_calls` has the calls of the last day that Genway refused with a status from 400 to 429. Equal calls of an
+-- - `refused_calls` has the calls of the last day that Genway refused with a status from 400 to 429 or with 503. Equal calls of an
 --   hour share a row, with the ids and the reasons of the latest ones, newest first. `method` and `path` are empty in a row for calls beyond the limit of rows. Rows refer to keys
 --   without foreign keys. The table is unlogged: after a crash of the database, its rows are gone.
 -- - `live_overload` has the last moment at which a process refused live requests because it was overloaded: batches wait.
@@ -248,7 +248,7 @@ CREATE UNLOGGED TABLE refused_calls (
   hour timestamptz NOT NULL,
   method text NOT NULL,
   path text NOT NULL CHECK (length(path) <= 300),
-  status integer NOT NULL CHECK (status BETWEEN 400 AND 429),
+  status integer NOT NULL CHECK (status BETWEEN 400 AND 429 OR status = 503),
   code text NOT NULL,
   request_ids text[] NOT NULL CHECK (cardinality(request_ids) BETWEEN 1 AND 10),
   reasons text[] NOT NULL CONSTRAINT refused_calls_have_reasons CHECK (cardinality(reasons) = cardinality(request_ids)

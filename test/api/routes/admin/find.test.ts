@@ -133,6 +133,23 @@ describe('api/routes/admin/find', () => {
       .and.include(body.error.message);
   });
 
+  it('finds a request that got 503 because operators had disabled its model', async () => {
+    // contract 4.11:80
+    const model = `${app.baseUrl}/admin/v1/models/vidone-3.0`;
+    await call(`${model}/disable`, { key: app.adminToken, body: { reason: 'a test' } });
+    const { status, headers } = await call(`${app.baseUrl}/v1/videos/tasks`, {
+      key: caller.apiKey,
+      body: { model: 'vidone-3.0', prompt: 'x' },
+    });
+    await call(`${model}/enable`, { key: app.adminToken, body: {} });
+    expect(status).to.equal(503);
+    const id = headers.get('x-request-id') ?? '';
+    await eventually(async () => (await find(id)).status === 200);
+    expect(await storyOf(id, 'request'))
+      .to.include('Refused with status 503, processing_unavailable; nothing was charged.')
+      .and.include('The model vidone-3.0 is out of service for now');
+  });
+
   it('finds a deleted key, an account and the actions of operators on it', async () => {
     // contract 4.11:11
     const { accountId, keyId } = await app.createAccount();
