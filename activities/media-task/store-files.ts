@@ -6,7 +6,7 @@ import type { GeneratedMedia, Task } from '../../domain/task.ts';
 import type { ResultFile } from '../../providers/media/result-file.ts';
 import { JobRefusedError, ProviderUnreachableError } from '../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
-import { detectFileType, FILE_TYPE_BYTES } from '../../storage/file-type.ts';
+import { detectFileType } from '../../storage/file-type.ts';
 import { isAsRequested } from '../../storage/media/is-as-requested.ts';
 import { BrokenMediaError } from '../../storage/media/streamed-input.ts';
 import { inspectMedia } from '../../storage/media-inspector.ts';
@@ -17,6 +17,8 @@ import type { Heartbeat } from '../liveness.ts';
 
 /** Larger results are refused rather than stored. */
 const MAX_RESULT_BYTES = 2 * 2 ** 30;
+/** The bytes that are read to recognise a file. If it is no media file, they often name the error of the file's server. */
+const HEAD_BYTES = 120;
 /** No request asks for more than one image; a few more are kept. */
 const MAX_FILES = 16;
 
@@ -67,11 +69,11 @@ export function createFileStorer({ database, storage }: Pick<MediaTaskDependenci
   async function storeFile({ task, upstream, file, name, keys, heartbeat }: FileToStore): Promise<GeneratedMedia> {
     const signal = Context.current().cancellationSignal;
     const download = await upstream.fetchResult(file, signal);
-    const { head, body } = await peek(counted(download.body, name, heartbeat), FILE_TYPE_BYTES);
+    const { head, body } = await peek(counted(download.body, name, heartbeat), HEAD_BYTES);
     const type = detectFileType(head);
     if (!type) {
       await download.body.cancel().catch(() => undefined);
-      throw new WrongFileError("The model's result is not a media file.");
+      throw new WrongFileError("The model's result is not a media file.", describeHead(head));
     }
     const inspected = inspectMedia(body);
     const key = `${name}.${type.extension}`;
@@ -130,15 +132,29 @@ export function resultFaultOf(error: unknown): ResultFaultError | null {
   return null;
 }
 
+/** The start of a file, for operators, as text or as hexadecimal bytes. */
+function describeHead(head: Uint8Array): string {
+  const start = Buffer.from(head.subarray(0, HEAD_BYTES));
+  if (start.length === 0) return 'the file is empty';
+  const text = start.toString();
+  return `the file starts with ${text.includes('\ufffd') ? start.toString('hex', 0, 16) : text}`;
+}
+
+/** Counts the bytes of a file. @throws ProviderUnreachableError if the transfer breaks off */
 async function* counted(
   body: AsyncIterable<Uint8Array>,
   file: string,
   heartbeat: Heartbeat,
 ): AsyncGenerator<Uint8Array> {
   let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.byteLength;
-    heartbeat({ file, bytes });
-    yield chunk;
+  try {
+    for await (const chunk of body) {
+      bytes += chunk.byteLength;
+      heartbeat({ file, bytes });
+      yield chunk;
+    }
+  } catch (error) {
+    if (!(error instanceof ProviderUnreachableError) || bytes === 0) throw error;
+    throw new ProviderUnreachableError(`the file broke off after ${bytes} bytes`, { cause: error.cause });
   }
 }

@@ -78,7 +78,8 @@ describe('a media task with a failing upstream or store', () => {
   it('shows a failure to store its result, with the cause', async () => {
     const task = await final(create('x [sim:result=wrong_type]'));
     expect(task).to.include({ status: 'failed', error_code: 'result_transfer_failed' });
-    const why = "The model's result is not a media file.";
+    const why =
+      "The model's result is not a media file. (upstream: the file starts with <!doctype html><title>Not a file</title>)";
     expect((await storySteps(task)).slice(-3, -1)).to.deep.equal([
       `Store and check the result (attempt 4): failed: result_transfer_failed: ${why}; ` +
         `the previous attempt failed: ResultFaultError: ${why}`,
@@ -118,7 +119,7 @@ describe('a media task with a failing upstream or store', () => {
       directive: 'result=wrong_type',
       outcome: 'accepted',
       code: 'result_transfer_failed',
-      words: "The model's result is not a media file.",
+      words: 'the file starts with <!doctype html><title>Not a file</title>',
     },
     {
       directive: 'dead_links=99',
