@@ -56,6 +56,8 @@ securityContext:
   runAsUser: 1000
   runAsGroup: 1000
   fsGroup: 1000
+  # Otherwise each start of a pod changes the owner of every file of `filesClaim` first.
+  fsGroupChangePolicy: OnRootMismatch
   seccompProfile: { type: RuntimeDefault }
 topologySpreadConstraints:
   - maxSkew: 1
