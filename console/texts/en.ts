@@ -1664,8 +1664,8 @@ export const english = (product: string) => ({
   views: { save: 'Save this view …', delete: 'Delete this view …' },
   periods: {
     title: 'Period',
-    from: 'From day',
-    to: 'To day',
+    from: 'From day (UTC)',
+    to: 'To day (UTC)',
     today: 'Today',
     yesterday: 'Yesterday',
     sevenDays: 'Last 7 days',

@@ -1555,8 +1555,8 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
   views: { save: '保存此视图…', delete: '删除此视图…' },
   periods: {
     title: '时段',
-    from: '起始日期',
-    to: '结束日期',
+    from: '起始日期（UTC）',
+    to: '结束日期（UTC）',
     today: '今天',
     yesterday: '昨天',
     sevenDays: '最近 7 天',
