@@ -614,6 +614,7 @@ export const english = (product: string) => ({
     status: {
       queued: 'Queued',
       processing: 'Rendering',
+      overdue: 'Past the deadline',
       pending: 'Pending',
       succeeded: 'Succeeded',
       delivered: 'Delivered',

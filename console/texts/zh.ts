@@ -595,6 +595,7 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
     },
     status: {
       ...STATUSES_ZH,
+      overdue: '超过截止时间',
       awaiting_approval: '待批准',
       open: '可兑换',
       withdrawn: '已撤回',

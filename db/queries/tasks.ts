@@ -183,6 +183,8 @@ export async function countRunningTasks(database: Database, accountId: string): 
 
 export type TaskFilter = OptionalFields<Task, 'accountId' | 'batchId' | 'status' | 'model' | 'kind'> & {
   readonly errorCode?: TaskErrorCode | undefined;
+  /** Whether the list has only tasks that are past their deadline without being final. */
+  readonly isOverdue?: boolean;
   /** Whether the list has tasks whose customer has deleted the result; by default it does. */
   readonly includeDeleted?: boolean;
 } & AttemptFilter &
@@ -196,10 +198,11 @@ const ATTEMPTS_WITH_FAULT = /* sql */ `
 
 /** Tasks, newest first. */
 export async function listTasks(database: Database, filter: TaskFilter): Promise<readonly Task[]> {
-  const { accountId, batchId, status, model, kind, errorCode, includeDeleted = true } = filter;
+  const { accountId, batchId, status, model, kind, errorCode, isOverdue = false, includeDeleted = true } = filter;
   const query = database<TaskRow>('tasks').where(columnsOf({ accountId, batchId, status, model, kind, errorCode }));
   // The index of failed tasks has the codes.
   if (errorCode !== undefined) void query.where('status', 'failed');
+  if (isOverdue) void query.whereIn('status', ['queued', 'processing']).where('deadline_at', '<', database.fn.now());
   attemptedAt(query, filter, { upstreamColumn: 'provider', attemptsWithFault: ATTEMPTS_WITH_FAULT });
   createdIn(query, filter);
   if (!includeDeleted) void query.whereNotExists(database('deleted_results').whereRaw('task_id = tasks.id'));

@@ -221,6 +221,15 @@ describe('the pages of operators', () => {
     expect(text).to.include('hx-get="/console/staff/live/state"').and.include('Ready');
   });
 
+  it('the live state leads from the number of overdue tasks to a list of these tasks alone', async () => {
+    const running = await createTaskRow(app.database, keyOf(customer));
+    const overdue = await createTaskRow(app.database, keyOf(customer), { deadlineAt: new Date(Date.now() - 1_000) });
+    const { text } = await operator.get('/console/staff/live');
+    expect(text).to.include('<a href="/console/staff/tasks?status=overdue">Past the deadline</a>');
+    const list = (await operator.get('/console/staff/tasks?status=overdue')).text;
+    expect(list).to.include(overdue.id).and.not.include(running.id);
+  });
+
   it('the home of operators shows an upstream that is out of service once, with the number of its models', async () => {
     const upstream = { upstream: 'simulator', reason: 'maintenance' };
     await operator.send('/console/staff/upstreams/rest', { ...upstream, minutes: '5' });

@@ -69,6 +69,8 @@ function Live({ state: { backlog, readiness, problems } }: { state: State }) {
   );
 }
 
+const OVERDUE_TASKS = '/console/staff/tasks?status=overdue';
+
 /** The page with more about a problem, or with a remedy. */
 const PAGES: Readonly<Record<Exclude<Problem['kind'], 'belowCost' | 'disabled' | 'acknowledgements'>, string | null>> =
   {
@@ -78,7 +80,7 @@ const PAGES: Readonly<Record<Exclude<Problem['kind'], 'belowCost' | 'disabled' |
     failing: '/console/staff/failures?period=hour',
     unknownWord: '/console/staff/tasks?status=processing',
     refusedPayment: null,
-    overdue: '/console/staff/tasks?status=processing',
+    overdue: OVERDUE_TASKS,
     lateTasks: '/console/staff/tasks?status=queued',
     lateDeliveries: '/console/staff/webhooks?show=all',
     endpoints: '/console/staff/webhooks',
@@ -146,7 +148,7 @@ function Work({ backlog }: { backlog: Backlog }) {
         <p class="soft">{messages.held(backlog.reservedUsd)}</p>
         <Facts
           facts={[
-            [messages.overdue, <Count count={overdue} isBad={overdue > 0} />],
+            [<a href={OVERDUE_TASKS}>{messages.overdue}</a>, <Count count={overdue} isBad={overdue > 0} />],
             [messages.drained, isDrained ? messages.nothingLeft : messages.workLeft],
           ]}
         />

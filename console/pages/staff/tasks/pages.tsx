@@ -41,6 +41,9 @@ import { Deliveries } from '../deliveries.tsx';
 import { authorshipOf } from '../reason.ts';
 import { TaskTable } from './list.tsx';
 
+/** The filter by status for tasks that are past their deadline without being final. */
+const OVERDUE = 'overdue';
+
 const page = staff.page('/staff/tasks/{task_id}', 'read', showTask);
 const act = formsOver(page, 'operate', taskOf);
 
@@ -76,6 +79,7 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
     accountId: account.value ?? undefined,
     model: model.value ?? undefined,
     status: TASK_STATUSES.find((known) => known === query.get('status')),
+    isOverdue: query.get('status') === OVERDUE,
     kind: TASK_KINDS.find((known) => known === query.get('kind')),
     errorCode: TASK_ERROR_CODES.find((known) => known === query.get('error_code')),
     batchId: batchIn(query),
@@ -92,7 +96,7 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
     showPage(
       titles.allTasks,
       <Filters>
-        <ChoiceLinks name="status" all={common.allStatuses} values={TASK_STATUSES} />
+        <ChoiceLinks name="status" all={common.allStatuses} values={[...TASK_STATUSES, OVERDUE]} />
         <FieldFilter name="account" label={common.partOfAccount} />
         <FieldFilter name="model" label={common.partOfModel} />
         <ChoiceFilter name="kind" all={taskMessages.allKinds} values={TASK_KINDS} />
