@@ -722,6 +722,7 @@ export const english = (product: string) => ({
       payment: 'Payment',
       billingDocument: 'Receipt or invoice',
       webhookEndpoint: 'Webhook endpoint',
+      delivery: 'Delivery',
       task: 'Task',
       batch: 'Batch',
       textRequest: 'Text request',

@@ -704,6 +704,7 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
       payment: '付款',
       billingDocument: '收据或发票',
       webhookEndpoint: 'Webhook 端点',
+      delivery: '投递',
       task: '任务',
       batch: '批处理',
       textRequest: '文本请求',

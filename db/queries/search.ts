@@ -12,6 +12,7 @@ export const MATCH_KINDS = [
   'payment',
   'billingDocument',
   'webhookEndpoint',
+  'delivery',
   'task',
   'batch',
   'textRequest',
@@ -27,6 +28,8 @@ export interface Match {
   readonly accountName: string;
   /** How people know the thing: a name, an address, a reference or the id. */
   readonly label: string;
+  /** The endpoint of a delivery; null for other things. */
+  readonly endpointId: string | null;
 }
 
 /** Returns the accounts in which to search for a kind: null for all, an empty list for none. */
@@ -66,7 +69,7 @@ const GROWING_KINDS: readonly GrowingKind[] = ['task', 'batch', 'textRequest', '
 const TASKS_OF_JOB = /* sql */ `SELECT id, account_id, job_id AS label FROM vendor_jobs
   JOIN tasks ON tasks.id = task_id AND tasks.created_at = id_created_at(task_id) WHERE job_id = :jobId`;
 
-type Found = Pick<Match, 'id' | 'label'> & { readonly account_id: string };
+type Found = Pick<Match, 'id' | 'label'> & { readonly account_id: string; readonly endpoint_id?: string };
 
 /**
  * Searches for a part of at least {@link MIN_SEARCH_LENGTH} characters, or {@link MIN_ID_PART_LENGTH} characters of an
@@ -90,6 +93,7 @@ export async function searchFor(
       const found = [
         ...(await searchIndexed(search, wanted)),
         ...(await searchBeginnings(search, wanted)),
+        ...(await searchDeliveries(search, wanted)),
         ...(await searchJobs(search, wanted)),
         ...(await searchEndUsers(search, wanted)),
       ];
@@ -170,6 +174,18 @@ async function searchRequests(search: Search, part: string): Promise<FoundOfKind
   return found;
 }
 
+/** Finds deliveries by the start of their id, with its prefix, or by the whole id of their event. */
+async function searchDeliveries(search: Search, wanted: string): Promise<FoundOfKind[]> {
+  const from = wanted.toLowerCase();
+  const columns = 'SELECT id, account_id, id AS label, endpoint_id FROM deliveries';
+  if (isId('event', from)) {
+    return search('delivery', (isInScope) => `${columns} WHERE event_id = :from AND ${isInScope}`, { from });
+  }
+  if (!from.startsWith(ID_PREFIX.delivery) || from.length < ID_PREFIX.delivery.length + MIN_ID_PART_LENGTH) return [];
+  const sqlOf = (isInScope: string): string => `${columns} WHERE id >= :from AND id < :to AND ${isInScope}`;
+  return search('delivery', sqlOf, { from, to: `${from}~` });
+}
+
 /** Finds the tasks with a vendor's job of that id. */
 function searchJobs(search: Search, jobId: string): Promise<FoundOfKind[]> {
   return search('task', (isInScope) => `${TASKS_OF_JOB} AND ${isInScope}`, { jobId });
@@ -203,10 +219,11 @@ async function withNames(database: Database, found: readonly FoundOfKind[]): Pro
     database,
     found.map(({ account_id }) => account_id),
   );
-  return found.map(({ kind, id, label, account_id: accountId }) => ({
+  return found.map(({ kind, id, label, account_id: accountId, endpoint_id: endpointId = null }) => ({
     kind,
     id,
     label,
+    endpointId,
     accountId,
     accountName: names.get(accountId) ?? accountId,
   }));

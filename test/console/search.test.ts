@@ -19,6 +19,7 @@ import {
   createMediaBatchRow,
   createTaskRow,
   createTextRequestRow,
+  finishAsSucceeded,
   keyOf,
   submitTask,
 } from '../support/factories.ts';
@@ -33,6 +34,11 @@ describe('the search of the console', () => {
   const owner = memberAs('olive', 'owner');
   const developer = memberAs('dev', 'developer');
   const finance = memberAs('fin', 'finance');
+  const others = useVisitor(app, () => ({
+    email: 'hal@harbour.example',
+    account_id: other.accountId,
+    member_role: 'owner',
+  }));
   let secret: string;
   let known: Readonly<Record<string, string>>;
 
@@ -115,6 +121,17 @@ describe('the search of the console', () => {
   it('leads members from the id of a batch to the batches of their account', async () => {
     expect(await search(developer, at('batchId'))).to.equal(`/console/accounts/${customer.accountId}/batches`);
     expect(await search(finance, at('batchId'))).not.to.include('/batches');
+  });
+
+  it('finds a delivery by its id and by the id of its event, for members who develop and for operators', async () => {
+    const { accountId } = customer;
+    await finishAsSucceeded(app.database, await createTaskRow(app.database, keyOf(customer)));
+    const { id, event_id: eventId } = await app.database('deliveries').where({ account_id: accountId }).first();
+    const page = `/webhooks/${at('endpointId')}/deliveries/${id}`;
+    for (const text of [id, id.slice(0, -3), eventId])
+      expect(await search(developer, text), text).to.equal(`/console/accounts/${accountId}${page}`);
+    expect(await search(operator, id.slice(0, -3))).to.equal(`/console/staff${page}`);
+    for (const stranger of [finance, others]) expect(await search(stranger, id)).not.to.include(at('endpointId'));
   });
 
   it('finds the objects of a request, by its id and by the start of the id', async () => {

@@ -20,13 +20,16 @@ import { hasPermission, type PageResult, showPage, user, type UserVisit } from '
 const MAX_LENGTH = 200;
 
 /** The permission that members need to find each kind in their accounts, and its page below the path of the account. */
-const OF_MEMBERS: Readonly<Record<MatchKind, readonly [permission: MemberPermission, path: (id: string) => string]>> = {
+const OF_MEMBERS: Readonly<
+  Record<MatchKind, readonly [permission: MemberPermission, path: (id: string, match: Match) => string]>
+> = {
   account: ['see', () => ''],
   member: ['own', (id) => `/members/${id}`],
   apiKey: ['develop', (id) => `/keys/${id}`],
   payment: ['pay', () => '/billing'],
   billingDocument: ['pay', (id) => `/billing/documents/${id}`],
   webhookEndpoint: ['develop', (id) => `/webhooks/${id}`],
+  delivery: ['develop', (id, { endpointId }) => `/webhooks/${endpointId}/deliveries/${id}`],
   task: ['see', (id) => `/tasks/${id}`],
   batch: ['develop', () => '/batches'],
   textRequest: ['see', (id) => `/usage/requests/${id}`],
@@ -67,7 +70,8 @@ async function findPastedKey({ database, people: { keyPeppers } }: ApiServices, 
   if (!key) return null;
   const { id, accountId, name, hint } = key;
   const names = await findAccountNames(database, [accountId]);
-  return { kind: 'apiKey', id, accountId, accountName: names.get(accountId) ?? '', label: `${name} ${hint}` };
+  const accountName = names.get(accountId) ?? '';
+  return { kind: 'apiKey', id, accountId, accountName, label: `${name} ${hint}`, endpointId: null };
 }
 
 function isSeen(visit: UserVisit, accountId: string): boolean {
@@ -112,12 +116,14 @@ function CreatedAt({ match: { kind, id } }: { match: Match }) {
   return kind === 'task' || kind === 'textRequest' ? <Time at={new Date(createdAtMsOf(kind, id))} /> : null;
 }
 
-function pathOf({ kind, id, accountId }: Match, visit: UserVisit): string {
+function pathOf(match: Match, visit: UserVisit): string {
+  const { kind, id, accountId, endpointId } = match;
   const [, pathForMembers] = OF_MEMBERS[kind];
-  if (!hasPermission(visit, 'read')) return `/accounts/${accountId}${pathForMembers(id)}`;
+  if (!hasPermission(visit, 'read')) return `/accounts/${accountId}${pathForMembers(id, match)}`;
   const account = `/staff/accounts/${accountId}`;
   if (kind === 'billingDocument') return `${account}/documents/${id}`;
   if (kind === 'apiKey') return hasPermission(visit, 'operate') ? `${account}/keys/${id}` : `${account}?tab=keys`;
   if (kind === 'member') return `/staff/people/${id}`;
+  if (kind === 'delivery') return `/staff/webhooks/${endpointId}/deliveries/${id}`;
   return kind === 'account' ? account : pathOfId(id);
 }
