@@ -21,6 +21,13 @@ describe('the clock of the database', () => {
     });
   }
 
+  it('keeps its difference when an answer is too slow to measure another', async () => {
+    let ahead = 0;
+    const clock = createDatabaseClock(testDatabase.database, { nowMs: () => Date.now() + (ahead += TEN_MINUTES_MS) });
+    await clock.measure();
+    expect(clock.aheadMs(), 'of an answer that took ten minutes').to.be.closeTo(15 * 60_000, TOLERANCE_MS);
+  });
+
   it('reports when it was measured for the first time', async () => {
     const clock = createDatabaseClock(testDatabase.database);
     const first = Promise.race([clock.measured.then(() => 'measured'), nextTurn('not yet')]);
