@@ -15,7 +15,7 @@ import { createSignInProviders } from '../services/people/sign-in-providers.ts';
 import { createReadStatement, createReportQueue } from '../services/money/statements.ts';
 import { createSumMonth } from '../services/money/month-sums.ts';
 import { cacheByCatalogue } from '../services/cache-by-catalogue.ts';
-import { createJudge, createModeration } from '../services/text/moderate.ts';
+import { createJudge, createModeration, watchModerator } from '../services/text/moderate.ts';
 import { createPublicUrlCheck } from '../services/check-public-url.ts';
 import { createReadStatus } from '../services/operations/public-status.ts';
 import type { MoneyServices } from '../services/services.ts';
@@ -30,7 +30,8 @@ import { createTaskCreation } from '../services/tasks/task-creation.ts';
 const PICTURE_ANSWERS = { atOnce: 32, perHolder: 4 };
 
 export function createServices(dependencies: AppDependencies, endpoints: readonly Endpoint[]): ApiServices {
-  const { database, reports, encryption, storage, log, metrics, text, moderator, settings } = dependencies;
+  const { database, reports, encryption, storage, log, metrics, text, settings } = dependencies;
+  const moderator = dependencies.moderator && watchModerator(dependencies.moderator, { metrics, log });
   const given: Given = { ...dependencies, clock: dependencies.clock ?? createDatabaseClock(database) };
   return {
     database,

@@ -56,6 +56,8 @@ export interface Metrics extends TextMoneyMetrics {
    * @param outcome `accepted`, `refused` for a wrong signature, or `unknown_task`
    */
   callbackReceived(callback: { upstream: string; outcome: 'accepted' | 'refused' | 'unknown_task' }): void;
+  /** A call of the moderation service has ended. @param outcome `answered`, or `unavailable` without a verdict */
+  moderationEnded(outcome: 'answered' | 'unavailable'): void;
   /** @param outcome the delivery's status after the attempt: `delivered`, `pending` or `failed` */
   deliveryAttempted(outcome: string): void;
   /** Reports whether results can be stored. */
@@ -115,6 +117,7 @@ export function createMetrics(): Metrics {
     },
     unknownWordRepeated: (upstream) => media.unknownWords.inc({ upstream }),
     callbackReceived: (callback) => media.callbacks.inc(callback),
+    moderationEnded: (outcome) => media.moderations.inc({ outcome }),
     deliveryAttempted: (outcome) => attempts.inc({ outcome }),
     storageChanged: (isAvailable) => storageUnavailable.set(isAvailable ? 0 : 1),
     requestShed: (importance) => shed.inc({ importance }),
@@ -217,6 +220,12 @@ function mediaInstruments(registers: Registry[]) {
       name: 'genway_provider_callbacks_total',
       help: 'Callbacks of media upstreams about the end of a job, by outcome: accepted, refused or unknown_task',
       labelNames: ['upstream', 'outcome'],
+      registers,
+    }),
+    moderations: new Counter({
+      name: 'genway_moderations_total',
+      help: 'Checks by the moderation service, by outcome: answered or unavailable',
+      labelNames: ['outcome'],
       registers,
     }),
     possibleLoss: new Counter({

@@ -10,7 +10,7 @@ import type { ModelControl } from '../../services/operations/model-control.ts';
 import { cancelOwnTask } from '../../services/tasks/cancel-task.ts';
 import { createTaskStarter } from '../../services/tasks/task-starter.ts';
 import { createWorkflowAccess } from '../../services/tasks/workflow-access.ts';
-import { createModeration } from '../../services/text/moderate.ts';
+import { createModeration, watchModerator } from '../../services/text/moderate.ts';
 import { taskLimits } from './task-limits.ts';
 
 interface LineTaskParts extends Omit<TaskCreationParts, 'settings' | 'starter'> {
@@ -42,7 +42,7 @@ export function openLineTasks(config: Config, parts: LineTaskParts): OpenLineTas
       tasks,
       limits,
       money: { findPrices: createFindPrices(database) },
-      moderation: { moderate: moderator && createModeration(moderator) },
+      moderation: { moderate: moderator && createModeration(watchModerator(moderator, parts)) },
       operations: { models },
       endpoints: {
         '/v1/videos/tasks': { parse: parseVideoRequest },

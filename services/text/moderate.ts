@@ -1,8 +1,10 @@
 /** Moderates media requests at creation, before anything is created or charged, and content for clients that ask. */
+import type { Logger } from 'pino';
 import { ServiceError } from '../../domain/errors.ts';
 import type { RenderInputs } from '../../domain/task.ts';
 import { ProviderUnreachableError } from '../../providers/media/outcomes.ts';
 import type { Moderator } from '../../providers/moderation.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
 
 export type Moderate = (inputs: Pick<RenderInputs, 'prompt' | 'images'>) => Promise<void>;
 
@@ -17,6 +19,28 @@ export function createJudge(moderator: Moderator | null): Judge {
       'not_found',
       'This service has no moderation. Use another moderation service, or ask the operator to set GENWAY_MODERATION_URL.',
     );
+  };
+}
+
+/** Counts the checks of a moderation service, and logs why there was no verdict, which clients do not learn. */
+export function watchModerator(
+  moderator: Moderator,
+  { metrics, log }: { readonly metrics: Pick<Metrics, 'moderationEnded'>; readonly log: Pick<Logger, 'warn'> },
+): Moderator {
+  async function watch<Verdict>(verdict: Promise<Verdict>): Promise<Verdict> {
+    try {
+      const given = await verdict;
+      metrics.moderationEnded('answered');
+      return given;
+    } catch (error) {
+      metrics.moderationEnded('unavailable');
+      log.warn({ err: error }, 'the moderation service gave no verdict; requests that need one get 503');
+      throw error;
+    }
+  }
+  return {
+    check: (input) => watch(moderator.check(input)),
+    judge: (content) => watch(moderator.judge(content)),
   };
 }
 

@@ -339,6 +339,15 @@ describe('a create call that is moderated', () => {
     expect((await create({}, headers)).status).to.equal(201);
   });
 
+  it('is counted and logged with the cause, but without its prompt, when there is no verdict', async () => {
+    await create({ prompt: 'unreachable zebrafish' });
+    const scraped = await fetch(`${app.baseUrl}/metrics`, { headers: { authorization: `Bearer ${app.metricsToken}` } });
+    expect(await scraped.text()).to.match(/^genway_moderations_total\{outcome="unavailable"\} [1-9]/m);
+    expect(app.logged())
+      .to.match(/"message":"no answer"[^\n]*the moderation service gave no verdict/)
+      .and.not.include('zebrafish');
+  });
+
   it('is not judged when it is invalid', async () => {
     const before = asked.length;
     expect((await create({ prompt: 'flag me', duration: 99 })).body.error.code).to.equal('bad_request');
