@@ -3,13 +3,12 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { badRequest } from '../domain/errors.ts';
-import type { JsonObject } from '../domain/json.ts';
+import { type JsonObject, listOf, objectOf } from '../domain/json.ts';
 import { VOICE } from '../domain/policy.ts';
 import { readAudioDuration } from '../storage/audio-duration.ts';
 import { readAudioType } from '../storage/audio-type.ts';
 import { spool, type SpooledFile } from '../storage/spool.ts';
 import type { AudioFile } from '../text/canonical.ts';
-import { objectOf } from '../text/upstream-errors.ts';
 import { boundedBody, createParser, toRefusal, tooLarge } from './receive-upload.ts';
 
 const MAX_FIELD_LENGTH = 64 * 1024;
@@ -124,7 +123,7 @@ function addField(fields: Map<string, unknown>, name: string, value: string, isT
   // Forms of browsers and tools have a part for each field, also without a value.
   if (value === '' && field !== 'model') return;
   if (LISTS.has(field)) {
-    const list = [...listIn(fields.get(field)), value];
+    const list = [...listOf(fields.get(field)), value];
     if (field === REFERENCES && list.length > MAX_REFERENCES) {
       throw badRequest(`"${field}" accepts at most ${MAX_REFERENCES} items`);
     }
@@ -138,8 +137,4 @@ function valueOf(name: string, text: string): unknown {
   if (name === 'stream' && (text === 'true' || text === 'false')) return text === 'true';
   if (name === 'temperature' && text.trim() !== '' && Number.isFinite(Number(text))) return Number(text);
   return text;
-}
-
-function listIn(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

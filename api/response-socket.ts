@@ -6,7 +6,7 @@ import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, req
 import { text as readText } from 'node:stream/consumers';
 import { badRequest, ServiceError, toServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
-import { isObject, type JsonObject } from '../domain/json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../domain/json.ts';
 import { BODIES, RESPONSE_SOCKETS } from '../domain/policy.ts';
 import { parseJson } from '../text/json/parse.ts';
 import { JsonSizer } from '../text/json/size.ts';
@@ -23,7 +23,6 @@ import {
 } from '../text/responses/socket-messages.ts';
 import { inputItemsOf } from '../text/responses/stored.ts';
 import { parseServerSentEvents, type ServerSentEvent } from '../text/sse.ts';
-import { arrayOf } from '../text/upstream-errors.ts';
 import type { Peer } from '../services/realtime/peer.ts';
 import type { Upgrade } from './http-server.ts';
 import { connectLocally } from './local-connection.ts';
@@ -115,7 +114,7 @@ export class ResponseSocket {
   async #itemsBefore(responseId: string | null): Promise<readonly unknown[] | null> {
     const conversation = this.#conversation;
     if (responseId === null || conversation?.responseId !== responseId) return null;
-    return arrayOf(await parseJson(conversation.items));
+    return listOf(await parseJson(conversation.items));
   }
 
   /** Keeps the input, so that a later request can continue it. */
@@ -135,7 +134,7 @@ export class ResponseSocket {
     const response = finishedResponseIn(await this.#passEvents(answer));
     if (response === null) return;
     const { id } = response;
-    if (typeof id === 'string') await this.#remember(id, [...inputItemsOf(body), ...arrayOf(response['output'])]);
+    if (typeof id === 'string') await this.#remember(id, [...inputItemsOf(body), ...listOf(response['output'])]);
   }
 
   #post(body: WrittenJson): Promise<IncomingMessage> {
@@ -187,7 +186,7 @@ export class ResponseSocket {
     const shown = SHOWN_HEADERS.flatMap((name) =>
       headers[name] === undefined ? [] : [[name, headers[name]] as const],
     );
-    this.#send(refusedEvent(statusCode, isObject(body) ? body : {}, Object.fromEntries(shown)));
+    this.#send(refusedEvent(statusCode, objectOf(body), Object.fromEntries(shown)));
   }
 
   /** Keeps the conversation in the place of the one before, unless it needs too much memory. */

@@ -1,7 +1,7 @@
 /** Converts the errors of a schema to sentences that name the accepted values of each field. */
 import Joi from 'joi';
 import { type FieldPath, writePath } from '../domain/substitute-variables.ts';
-import { isObject, type JsonObject } from '../domain/json.ts';
+import { isObject, type JsonObject, listOf } from '../domain/json.ts';
 import { nearest } from './nearest.ts';
 import type { Finding, OperatorFile } from './operator-file.ts';
 
@@ -47,7 +47,7 @@ function findingOf(file: OperatorFile, shape: JsonObject, detail: Joi.Validation
       );
     }
     case 'any.required': {
-      const allowed = shapeAt(shape, path).flatMap(({ allow }) => (Array.isArray(allow) ? allow : []));
+      const allowed = shapeAt(shape, path).flatMap(({ allow }) => listOf(allow));
       const values = valuesOf(allowed, file, path);
       return file.finding(path, `${detail.message}${values.length > 0 ? `: it may be ${values.join(', ')}` : ''}`);
     }
@@ -90,8 +90,7 @@ function valuesOf(values: unknown, file: OperatorFile, path: FieldPath): readonl
 }
 
 function listBeside(file: OperatorFile, path: FieldPath, reference: FieldPath): readonly unknown[] {
-  const list = valueAt(file.written, [...path.slice(0, -1), ...reference]);
-  return Array.isArray(list) ? list : [];
+  return listOf(valueAt(file.written, [...path.slice(0, -1), ...reference]));
 }
 
 function valueAt(document: unknown, path: FieldPath): unknown {
@@ -115,7 +114,7 @@ function shapeAt(shape: JsonObject, path: FieldPath): readonly JsonObject[] {
 
 function inside({ keys, items }: JsonObject, step: string | number): readonly JsonObject[] {
   const next = typeof step === 'number' ? items : isObject(keys) ? [keys[step]] : [];
-  return (Array.isArray(next) ? next : []).filter(isObject).flatMap(alternativesOf);
+  return listOf(next).filter(isObject).flatMap(alternativesOf);
 }
 
 function alternativesOf(shape: JsonObject): readonly JsonObject[] {

@@ -1,6 +1,6 @@
 /** Lists the models and routes of a catalogue file with their paths, even if the file is invalid. */
 import type { FieldPath } from '../domain/substitute-variables.ts';
-import { isObject, type JsonObject } from '../domain/json.ts';
+import { isObject, type JsonObject, objectOf } from '../domain/json.ts';
 import type { TaskKind } from '../domain/task.ts';
 
 /** A route of the model itself or of its family. */
@@ -20,13 +20,13 @@ export interface UncheckedModel {
 
 /** @param document an unchecked catalogue; parts of an unexpected shape are skipped */
 export function readUncheckedModels(document: unknown): readonly UncheckedModel[] {
-  const { media, text } = objectAt(document);
+  const { media, text } = objectOf(document);
   return [
-    ...mediaModels('video', ['media', 'videos'], objectAt(media)['videos']),
-    ...mediaModels('image', ['media', 'images'], objectAt(media)['images']),
-    ...itemsOf(objectAt(text)['families'], ['text', 'families']).flatMap(textModels),
+    ...mediaModels('video', ['media', 'videos'], objectOf(media)['videos']),
+    ...mediaModels('image', ['media', 'images'], objectOf(media)['images']),
+    ...itemsOf(objectOf(text)['families'], ['text', 'families']).flatMap(textModels),
     ...['embeddings', 'rerank', 'voice', 'realtime'].flatMap((list) =>
-      itemsOf(objectAt(text)[list], ['text', list]).map((model) => {
+      itemsOf(objectOf(text)[list], ['text', list]).map((model) => {
         return { ...model, kind: 'text' as const, routes: routesOf(model) };
       }),
     ),
@@ -54,8 +54,4 @@ function routesOf({ path, entry: { route, routes } }: UncheckedRoute): readonly 
 function itemsOf(list: unknown, path: FieldPath): readonly UncheckedRoute[] {
   if (!Array.isArray(list)) return [];
   return list.flatMap((entry: unknown, index) => (isObject(entry) ? [{ path: [...path, index], entry }] : []));
-}
-
-function objectAt(value: unknown): JsonObject {
-  return isObject(value) ? value : {};
 }

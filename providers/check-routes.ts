@@ -4,7 +4,7 @@ import type { Finding, OperatorFile } from '../catalogue/operator-file.ts';
 import { type UncheckedModel, type UncheckedRoute, readUncheckedModels } from '../catalogue/unchecked-models.ts';
 import type { Catalogue } from '../catalogue/types.ts';
 import { writePath } from '../domain/substitute-variables.ts';
-import { isObject, type JsonObject } from '../domain/json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../domain/json.ts';
 import type { TaskKind } from '../domain/task.ts';
 import { isVideoResolution } from '../domain/video-size.ts';
 import { UPSTREAM_FORMAT_NAMES, WIRE_FORMAT_NAMES } from '../domain/wire-format-name.ts';
@@ -35,7 +35,7 @@ export function knownUpstreams({ media, text }: Upstreams): KnownUpstreams {
 
 /** @param document a parsed file of upstreams, not validated */
 export function readUncheckedUpstreams(document: unknown): KnownUpstreams {
-  const { media, text } = isObject(document) ? document : {};
+  const { media, text } = objectOf(document);
   return {
     media: new Map(named(media, adapterOf)),
     text: new Map(named(text, formatsOf)),
@@ -46,8 +46,7 @@ export function readUncheckedUpstreams(document: unknown): KnownUpstreams {
 }
 
 function named<Known>(list: unknown, read: (entry: JsonObject) => Known): readonly (readonly [string, Known])[] {
-  const entries: readonly unknown[] = Array.isArray(list) ? list : [];
-  return entries.flatMap((entry) =>
+  return listOf(list).flatMap((entry) =>
     isObject(entry) && typeof entry['name'] === 'string' ? [[entry['name'], read(entry)] as const] : [],
   );
 }

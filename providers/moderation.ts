@@ -1,6 +1,6 @@
 /** Checks the inputs of a request with a moderation service, before anything is created or charged. */
 import { Agent, type Dispatcher } from 'undici';
-import { isObject } from '../domain/json.ts';
+import { isObject, objectOf } from '../domain/json.ts';
 import { documentOf, exchange } from './media/exchange.ts';
 import { ProviderUnreachableError } from './media/outcomes.ts';
 
@@ -120,7 +120,7 @@ function resultsOf(document: unknown): readonly ModerationResult[] {
 }
 
 function fieldsOfType<Value>(fields: unknown, isValue: (value: unknown) => value is Value): Record<string, Value> {
-  const entries = Object.entries(isObject(fields) ? fields : {});
+  const entries = Object.entries(objectOf(fields));
   return Object.fromEntries(entries.flatMap(([name, value]) => (isValue(value) ? [[name, value]] : [])));
 }
 

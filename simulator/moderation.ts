@@ -1,6 +1,6 @@
 /** A moderation endpoint in the widely used format: `POST /v1/moderations {input, model}`. */
 import { randomUUID } from 'node:crypto';
-import { isObject } from '../domain/json.ts';
+import { isObject, objectOf } from '../domain/json.ts';
 import { parseDirectives } from './directives.ts';
 import { parseJson, Refusal, type Route, route, sendJson } from './router.ts';
 
@@ -25,7 +25,7 @@ const FLAGGED_CATEGORY = 'violence';
 export const moderationRoutes: readonly Route[] = [
   route('POST', '/v1/moderations', (request, response) => {
     const body = parseJson(request);
-    const { input, model } = isObject(body) ? body : {};
+    const { input, model } = objectOf(body);
     sendJson(response, 200, {
       id: `modr-${randomUUID()}`,
       model: typeof model === 'string' ? model : 'moderation-simulated',

@@ -1,5 +1,5 @@
 /** Counts input tokens with the vendor's own endpoint, which accepts some of the fields of a request. */
-import { countOf, objectOf } from './upstream-errors.ts';
+import { countOf, objectOf } from '../domain/json.ts';
 import type { InputCount } from './wire-format.ts';
 
 /** @param path of the call, beside that for answers */

@@ -1,9 +1,8 @@
 /** Schemas of a request as the vendors of a format accept them. A description states, in words, what a schema loses. */
-import { isObject, type JsonObject } from '../domain/json.ts';
+import { isObject, type JsonObject, listOf } from '../domain/json.ts';
 import type { TextRequest, Tool } from './canonical.ts';
 import { inCurrentDraft, resolveReference, subschemasOf } from './json-schema.ts';
 import { compact } from './read.ts';
-import { arrayOf } from './upstream-errors.ts';
 
 /** The rules that the vendors of a format document for schemas. */
 export interface SchemaLimits {
@@ -71,7 +70,7 @@ const NOTHING: Complexity = { tools: 0, optionalProperties: 0, unions: 0 };
 
 /** The complexity of a schema and all schemas inside it. */
 export function complexityOf(schema: JsonObject): Complexity {
-  const required = new Set(arrayOf(schema['required']));
+  const required = new Set(listOf(schema['required']));
   const names = isObject(schema['properties']) ? Object.keys(schema['properties']) : [];
   const isUnion = [schema['anyOf'], schema['oneOf'], schema['type']].some(Array.isArray);
   const own: Complexity = {
@@ -147,7 +146,7 @@ function isStrictForOpenai(root: JsonObject): boolean {
   return holdsForAll(root, (schema) => {
     if (NOT_STRICT.some((keyword) => keyword in schema)) return false;
     if (!isOfObject(schema)) return true;
-    const required = arrayOf(schema['required']);
+    const required = listOf(schema['required']);
     const names = isObject(schema['properties']) ? Object.keys(schema['properties']) : [];
     return schema['additionalProperties'] === false && names.every((name) => required.includes(name));
   });

@@ -1,5 +1,5 @@
 /** JSON Schemas that clients send: their parts, and whether an answer fits them. */
-import { isObject, type JsonObject } from '../domain/json.ts';
+import { isObject, type JsonObject, listOf } from '../domain/json.ts';
 
 const SCHEMA_FIELDS = ['items', 'additionalProperties', 'not', 'contains', 'propertyNames', 'if', 'then', 'else'];
 const SCHEMA_LIST_FIELDS = ['anyOf', 'oneOf', 'allOf', 'prefixItems'];
@@ -207,10 +207,6 @@ function isSame(one: unknown, other: unknown): boolean {
     names.length === Object.keys(other).length &&
     names.every((name) => Object.hasOwn(other, name) && isSame(one[name], other[name]))
   );
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }
 
 function isOfType(type: unknown, value: unknown): boolean {

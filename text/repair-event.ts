@@ -1,8 +1,7 @@
 /** Repairs of single events, and of the usage in them. */
-import { isObject, type JsonObject } from '../domain/json.ts';
+import { isObject, type JsonObject, objectOf } from '../domain/json.ts';
 import type { Usage } from './canonical.ts';
 import type { ServerSentEvent } from './sse.ts';
-import { objectOf } from './upstream-errors.ts';
 
 /**
  * An event with its object repaired; the same event when there is nothing to repair.

@@ -1,5 +1,5 @@
 /** The fields that a route removes from requests, sets or renames, because its upstream refuses or needs them. */
-import { isObject, type JsonObject } from '../domain/json.ts';
+import { isObject, type JsonObject, objectOf } from '../domain/json.ts';
 import { mapField, mapItems } from './map-json.ts';
 import type { UpstreamHalf, WireFormat } from './wire-format.ts';
 
@@ -71,7 +71,7 @@ function withValue(body: JsonObject, path: string, value: unknown): JsonObject {
   const [name = '', ...rest] = path.split('.');
   if (rest.length > 0) {
     const inner = body[name];
-    return { ...body, [name]: withValue(isObject(inner) ? inner : {}, rest.join('.'), value) };
+    return { ...body, [name]: withValue(objectOf(inner), rest.join('.'), value) };
   }
   const { [name]: _previous, ...others } = body;
   return value === undefined ? others : { ...others, [name]: value };

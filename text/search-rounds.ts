@@ -2,13 +2,13 @@
  * The rounds of an answer whose searches the operator's service runs: the model calls a function, Genway appends what the
  * search found, and asks the model again. The client gets one answer, in which the searches are those of its format.
  */
+import { stringOf } from '../domain/json.ts';
 import { addCounts, usageOf } from '../domain/text-tokens.ts';
 import type { AnswerPart, FoundOnWeb, StreamEvent, TextRequest, ToolChoice, Turn, Usage } from './canonical.ts';
 import { UNREPORTED_USAGE } from './canonical.ts';
 import { collect } from './collect.ts';
 import type { JoinedCalls } from './join-choices.ts';
 import type { Stage } from './stage.ts';
-import { stringOf } from './upstream-errors.ts';
 import { WEB_SEARCH } from './web-search.ts';
 
 /** A search that the model asked for. */

@@ -1,6 +1,6 @@
 /** The turns of a conversation: what is in them, and what formats that are stricter than the canonical model need of them. */
 import { badRequest } from '../domain/errors.ts';
-import { isObject, type JsonObject } from '../domain/json.ts';
+import { isObject, type JsonObject, stringOf } from '../domain/json.ts';
 import type {
   AssistantPart,
   AudioPart,
@@ -16,7 +16,6 @@ import { objectOfText } from './json/parse.ts';
 import { jsonTextOf } from './json/write.ts';
 import { JsonSizer } from './json/size.ts';
 import { compact } from './read.ts';
-import { stringOf } from './upstream-errors.ts';
 
 /** The parts of all turns, and in place of tool results the parts of their content. */
 export function partsOf(turns: readonly Turn[]): (InputPart | AssistantPart)[] {

@@ -2,11 +2,10 @@
  * Models sometimes wrap several tool calls into a call of a tool that the client did not define:
  * `multi_tool_use.parallel({"tool_uses": [{"recipient_name": "functions.look", "parameters": {…}}, …]})`.
  */
-import { isObject } from '../domain/json.ts';
+import { isObject, objectOf, stringOf } from '../domain/json.ts';
 import type { StreamEvent } from './canonical.ts';
 import { objectOfText } from './json/parse.ts';
 import { jsonTextOf } from './json/write.ts';
-import { objectOf, stringOf } from './upstream-errors.ts';
 
 interface Call {
   readonly callId: string;

@@ -4,7 +4,7 @@
  */
 import type { UpstreamFault } from '../domain/circuit.ts';
 import { ServiceError, type ErrorCode } from '../domain/errors.ts';
-import { isObject, type JsonObject } from '../domain/json.ts';
+import { isObject, type JsonObject, objectOf, stringOf } from '../domain/json.ts';
 import { type ContextOverflow, readOverflow, UNCOUNTED_OVERFLOW } from './context-overflow.ts';
 
 interface UpstreamErrorOptions {
@@ -328,22 +328,4 @@ export class AnswerTooLongError extends ServiceError {
   constructor() {
     super('processing_failed', "The model's answer is too long to read.");
   }
-}
-
-/** Readers for what upstreams send. A field of another type counts as absent: nobody can correct an upstream. */
-export function stringOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
-/** Null when the value is not a count. */
-export function countOf(value: unknown): number | null {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
-}
-
-export function objectOf(value: unknown): JsonObject {
-  return isObject(value) ? value : {};
-}
-
-export function arrayOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

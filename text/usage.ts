@@ -1,7 +1,6 @@
 /** Usage as upstreams report it. Upstreams differ in the names of cached tokens, and in which counts include which. */
-import { isObject, type JsonObject } from '../domain/json.ts';
+import { countOf, isObject, type JsonObject, objectOf } from '../domain/json.ts';
 import type { Usage } from './canonical.ts';
-import { countOf, objectOf } from './upstream-errors.ts';
 
 /** Counts as reported; null where there is none. */
 export interface ReportedCounts extends Omit<Usage, 'inputTotal' | 'outputTotal'> {

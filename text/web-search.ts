@@ -1,10 +1,9 @@
 /** Searches of the web that the model's side runs for a client: those of the upstream, and those of the operator's service. */
-import { isObject, type JsonObject } from '../domain/json.ts';
+import { countOf, isObject, type JsonObject, listOf, objectOf, stringOf } from '../domain/json.ts';
 import type { AnswerSearch, WebSearch } from './canonical.ts';
 import { compact } from './read.ts';
 import { repairEvent } from './repair-event.ts';
 import type { ServerSentEvent } from './sse.ts';
-import { arrayOf, countOf, objectOf, stringOf } from './upstream-errors.ts';
 
 /** The name by which a choice of tools refers to the search. */
 export const WEB_SEARCH = 'web_search';
@@ -29,7 +28,7 @@ export function webSearchOf(tool: JsonObject, field: string, maxCalls: unknown):
 }
 
 function domainsOf(list: unknown): readonly string[] | undefined {
-  const domains = arrayOf(list)
+  const domains = listOf(list)
     .map(stringOf)
     .filter((name) => name !== '' && name.length <= MAX_DOMAIN_LENGTH);
   return domains.length === 0 ? undefined : domains.slice(0, MAX_DOMAINS);

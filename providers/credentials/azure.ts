@@ -5,7 +5,7 @@
 import { createHash, createPrivateKey, randomUUID, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { SignJWT } from 'jose';
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { type JsonObject, objectOf } from '../../domain/json.ts';
 import type { Credentials, CredentialsOptions, Headers } from './credentials.ts';
 import { type Expiring, FETCH_TIMEOUT_MS, Renewed } from './renewed.ts';
 import type { AzureAuth } from './settings.ts';
@@ -94,7 +94,7 @@ class TokenServiceError extends Error {
 async function ask({ url, ...request }: TokenRequest): Promise<JsonObject> {
   const answer = await fetch(url, { ...request, redirect: 'error', signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });
   const document: unknown = await answer.json().catch(() => null);
-  const fields = isObject(document) ? document : {};
+  const fields = objectOf(document);
   if (answer.ok) return fields;
   const reported = [fields['error'], fields['error_description']].filter((value) => typeof value === 'string');
   throw new TokenServiceError(answer.status, [answer.status, ...reported].join(' '));

@@ -3,16 +3,6 @@ import { createHash } from 'node:crypto';
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import type { VendorCost } from '../../domain/media-route.ts';
 
-/** The value as an object; empty if it is anything else. */
-export function objectOf(value: unknown): JsonObject {
-  return isObject(value) ? value : {};
-}
-
-/** The value as a list; empty if it is anything else. */
-export function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
 /** Looks up a name that an upstream sent; undefined for inherited names such as `constructor`, too. */
 export function valueIn<Value>(table: Readonly<Record<string, Value>>, name: unknown): Value | undefined {
   const isName = typeof name === 'string' || typeof name === 'number';

@@ -3,8 +3,7 @@
  * name may be in `type` or in `code`, and other gateways leave out both.
  */
 import type { TaskErrorCode } from '../../domain/errors.ts';
-import type { JsonObject } from '../../domain/json.ts';
-import { objectOf } from './json.ts';
+import { type JsonObject, objectOf } from '../../domain/json.ts';
 import { openaiCodes } from './openai-codes.ts';
 import type { SubmissionError } from './outcomes.ts';
 import { type CodeMeaning, jobVerdictFor, submissionErrorFor } from './vendor-codes.ts';

@@ -1,10 +1,9 @@
 /** The keys with which a vendor signs announcements, fetched from the address where the vendor publishes them. */
 import type { JWK } from 'jose';
 import type { Dispatcher } from 'undici';
-import { isObject } from '../../domain/json.ts';
+import { isObject, listOf, objectOf } from '../../domain/json.ts';
 import { PROVIDER_ANSWER_MS } from '../../domain/step-limits.ts';
 import { documentOf, exchange } from './exchange.ts';
-import { listOf, objectOf } from './json.ts';
 
 export interface PublishedKeys {
   /**

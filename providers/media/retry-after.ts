@@ -1,7 +1,6 @@
 /** Reads the wait that an upstream asks for. */
-import { isObject } from '../../domain/json.ts';
+import { isObject, listOf, objectOf } from '../../domain/json.ts';
 import { parseRetryAfter } from '../../domain/retry-schedule.ts';
-import { listOf, objectOf } from './json.ts';
 
 /** Longer waits are shortened to this: nothing waits longer for an upstream. */
 const MAX_SECONDS = 3_600;

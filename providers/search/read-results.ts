@@ -1,7 +1,6 @@
 /** Reads what search services find, within bounds. */
-import { isObject } from '../../domain/json.ts';
+import { isObject, listOf, stringOf } from '../../domain/json.ts';
 import type { WebSearchResult } from '../../text/canonical.ts';
-import { arrayOf, stringOf } from '../../text/upstream-errors.ts';
 
 export const MAX_RESULTS = 10;
 const MAX_URL_LENGTH = 2_048;
@@ -14,7 +13,7 @@ export const SEARCH_TIMEOUT_MS = 10_000;
 /** `{results: [{url, title, content}]}`, as Tavily and SearXNG have it; the names of the text differ. */
 export function readResults(answer: unknown): readonly WebSearchResult[] {
   const found = isObject(answer) ? answer['results'] : answer;
-  return arrayOf(found)
+  return listOf(found)
     .slice(0, MAX_RESULTS)
     .flatMap((one) => {
       if (!isObject(one)) return [];

@@ -1,11 +1,10 @@
 /** The responses of a session: each holds the most that it can cost, and settles by the usage at its end. */
 import type { TextOutcome, TextHold } from '../../db/text-money/billing.ts';
 import { type ErrorCode, ServiceError, toServiceError } from '../../domain/errors.ts';
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { isObject, type JsonObject, objectOf, stringOf } from '../../domain/json.ts';
 import { usageOf } from '../../domain/text-tokens.ts';
 import { readUsage } from '../../text/usage.ts';
 import type { PromptTokens } from './prompt-bound.ts';
-import { objectOf, stringOf } from '../../text/upstream-errors.ts';
 
 /** What a response may use. */
 export interface ResponseBounds {

@@ -8,10 +8,9 @@ import { assertUsable } from '../../domain/api-key.ts';
 import { digestToken } from '../../domain/bearer-token.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
-import type { JsonObject } from '../../domain/json.ts';
+import { type JsonObject, objectOf, stringOf } from '../../domain/json.ts';
 import type { Transport } from '../../domain/realtime.ts';
 import { checkSession } from '../../text/realtime/settings.ts';
-import { objectOf, stringOf } from '../../text/upstream-errors.ts';
 import { findModel } from '../text/choose-model.ts';
 import type { TextServices } from '../text/services.ts';
 

@@ -7,7 +7,7 @@ import type { TextModel, TextRoute } from '../../catalogue/types.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import { badRequest, ServiceError, toServiceError } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
-import type { JsonObject } from '../../domain/json.ts';
+import { type JsonObject, objectOf, stringOf } from '../../domain/json.ts';
 import { REALTIME } from '../../domain/policy.ts';
 import { redactVendorMessage } from '../../providers/text/vendor-message.ts';
 import type { UpstreamSocket } from '../../providers/text/socket.ts';
@@ -29,7 +29,6 @@ import {
   showSession,
   showTranscriptionFailure,
 } from '../../text/realtime/upstream-events.ts';
-import { objectOf, stringOf } from '../../text/upstream-errors.ts';
 import { LARGE_BYTES } from './large-messages.ts';
 import { Pace } from './pace.ts';
 import { Peer } from './peer.ts';

@@ -1,9 +1,8 @@
 /** The transcriptions of a client's speech: each holds the most that it can cost, and settles by the usage at its end. */
 import type { TextHold, TextOutcome } from '../../db/text-money/billing.ts';
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { isObject, type JsonObject, stringOf } from '../../domain/json.ts';
 import { readUsage } from '../../text/usage.ts';
 import { reportedSecondsOf } from '../../text/voice/transcript-answer.ts';
-import { stringOf } from '../../text/upstream-errors.ts';
 
 /** The models that may transcribe the client's speech. */
 export interface OfferedTranscription {

@@ -1,6 +1,5 @@
 /** Groups requests that belong together, so that they reach the same upstream and hit its prompt cache. */
-import type { JsonObject } from '../../domain/json.ts';
-import { objectOf, stringOf } from '../../text/upstream-errors.ts';
+import { type JsonObject, objectOf, stringOf } from '../../domain/json.ts';
 
 /**
  * The group of a request: the conversation or user that the client named, within the account; otherwise the account.

@@ -1,9 +1,8 @@
 /** Reads the end user's name in a text request. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { endUserName } from '../../domain/end-user.ts';
-import type { JsonObject } from '../../domain/json.ts';
+import { type JsonObject, objectOf, stringOf } from '../../domain/json.ts';
 import { objectOfText } from '../../text/json/parse.ts';
-import { objectOf, stringOf } from '../../text/upstream-errors.ts';
 
 /**
  * Claude Code names its user and its session in one field, in two forms: https://github.com/ding113/claude-code-hub/pull/939

@@ -1,13 +1,12 @@
 /** Stores the answer of an exchange in the responses format, before the client gets its end. */
 import { bufferOf } from '../../domain/body-bytes.ts';
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { isObject, type JsonObject, objectOf, stringOf } from '../../domain/json.ts';
 import { RESPONSES } from '../../domain/policy.ts';
 import { parseJson } from '../../text/json/parse.ts';
 import type { WrittenJson } from '../../text/json/write.ts';
 import { RESPONSE_ENDS } from '../../text/responses/types.ts';
 import { parseServerSentEvents, type ServerSentEvent } from '../../text/sse.ts';
 import { chain, runStage, type Stage } from '../../text/stage.ts';
-import { objectOf, stringOf } from '../../text/upstream-errors.ts';
 import type { Piece } from './client-stream.ts';
 import type { Exchange } from './exchange.ts';
 

@@ -1,9 +1,9 @@
 /** Speaks and transcribes for people without a key at hand, by the rules of `POST /v1/audio/…`. */
 import { type Catalogue, hasFormat, type TextModel } from '../../catalogue/types.ts';
 import { assertNotExhausted } from '../../domain/api-key.ts';
+import { objectOf, stringOf } from '../../domain/json.ts';
 import type { RequestFormatName } from '../../domain/wire-format-name.ts';
 import type { AudioFile } from '../../text/canonical.ts';
-import { objectOf, stringOf } from '../../text/upstream-errors.ts';
 import { speech } from '../../text/voice/speech.ts';
 import { transcriptions } from '../../text/voice/transcription.ts';
 import type { Services } from '../services.ts';

@@ -2,10 +2,10 @@
  * Calls over WebRTC: sessions whose description of media is answered, but which have no media. Connections with
  * `?call_id=` drive a call, and stand in for its client.
  */
+import { objectOf, stringOf } from '../../domain/json.ts';
 import { parseDirectives, wholeNumber } from '../directives.ts';
 import { Refusal, type Route, route, sendJson, type SimulatorRequest } from '../router.ts';
 import { newId } from '../text/format.ts';
-import { isFields, textAt } from './fields.ts';
 import { type FinishedResponse, SimulatedSession } from './session.ts';
 
 export class SimulatedCalls {
@@ -24,8 +24,8 @@ export class SimulatedCalls {
   /** @param session the settings of the session in JSON @returns the id of the call */
   create(session: string): string {
     const parsed: unknown = JSON.parse(session);
-    const settings = isFields(parsed) ? parsed : {};
-    const model = textAt(settings, 'model');
+    const settings = objectOf(parsed);
+    const model = stringOf(settings['model']);
     const status = wholeNumber(parseDirectives(model), 'status');
     if (status !== undefined) throw new Refusal(status, 'scripted', 'The simulator refused.');
     const id = newId('rtc_');

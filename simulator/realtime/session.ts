@@ -5,11 +5,11 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
+import { isObject, type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 import type { Conversation, Entry, OfferedTool, ToolChoice } from '../text/conversation.ts';
 import { newId } from '../text/format.ts';
 import { promptOf, type Script, writeScript } from '../text/script.ts';
 import { splitIntoPieces } from '../text/tokens.ts';
-import { type Fields, isFields, listAt, textAt } from './fields.ts';
 import { tone } from './tone.ts';
 import { VoiceActivity } from './voice-activity.ts';
 
@@ -17,7 +17,7 @@ import { VoiceActivity } from './voice-activity.ts';
 export interface FinishedResponse {
   readonly model: string;
   readonly status: string;
-  readonly usage: Fields | null;
+  readonly usage: JsonObject | null;
 }
 
 const SESSION_SECONDS = 3_600;
@@ -48,13 +48,13 @@ export class SimulatedSession {
   readonly #finished: ReportFinished;
   /** Whether the speech of responses goes over media, and not in events. */
   readonly #isCall: boolean;
-  readonly #items: Fields[] = [];
+  readonly #items: JsonObject[] = [];
   readonly #voice = new VoiceActivity();
-  #session: Fields;
+  #session: JsonObject;
   #active: ActiveResponse | null = null;
 
   /** @param settings the settings that the session starts with */
-  constructor(model: string, settings: Fields, finished: ReportFinished, isCall = false) {
+  constructor(model: string, settings: JsonObject, finished: ReportFinished, isCall = false) {
     this.#model = model;
     this.#finished = finished;
     this.#isCall = isCall;
@@ -104,7 +104,7 @@ export class SimulatedSession {
     for (const socket of this.#sockets) socket.terminate();
   }
 
-  #send(type: string, fields: Fields): void {
+  #send(type: string, fields: JsonObject): void {
     this.#sendText(render(type, fields));
   }
 
@@ -128,13 +128,13 @@ export class SimulatedSession {
     } catch {
       return this.#refuse('The event is not valid JSON.', 'invalid_json', null);
     }
-    if (!isFields(event)) return this.#refuse('The event must be an object.', 'invalid_json', null);
+    if (!isObject(event)) return this.#refuse('The event must be an object.', 'invalid_json', null);
     const { type, event_id: eventId } = event;
     switch (type) {
       case 'session.update':
         return this.#update(event);
       case 'input_audio_buffer.append':
-        return this.#append(textAt(event, 'audio'));
+        return this.#append(stringOf(event['audio']));
       case 'input_audio_buffer.commit':
         if (this.#voice.heardMs === 0) {
           const message = 'Error committing input audio buffer: buffer too small.';
@@ -145,7 +145,7 @@ export class SimulatedSession {
         this.#voice.clear();
         return this.#send('input_audio_buffer.cleared', {});
       case 'conversation.item.create':
-        return this.#createItem(isFields(event['item']) ? event['item'] : {}, eventId);
+        return this.#createItem(objectOf(event['item']), eventId);
       case 'conversation.item.delete':
         return this.#send('conversation.item.deleted', { item_id: event['item_id'] });
       case 'conversation.item.truncate':
@@ -155,7 +155,7 @@ export class SimulatedSession {
           audio_end_ms: event['audio_end_ms'],
         });
       case 'response.create':
-        return this.#createResponse(isFields(event['response']) ? event['response'] : {}, eventId);
+        return this.#createResponse(objectOf(event['response']), eventId);
       case 'response.cancel':
         if (this.#active === null) {
           return this.#refuse('Cancellation failed: no active response found', 'response_cancel_not_active', eventId);
@@ -166,22 +166,21 @@ export class SimulatedSession {
     }
   }
 
-  #update({ session: given }: Fields): void {
-    this.#change(isFields(given) ? given : {});
+  #update({ session: given }: JsonObject): void {
+    this.#change(objectOf(given));
     this.#send('session.updated', { session: this.#session });
   }
 
-  #change(changes: Fields): void {
-    const audio = isFields(changes['audio']) ? changes['audio'] : {};
-    const before = isFields(this.#session['audio']) ? this.#session['audio'] : {};
-    const merged = (part: string): Fields => ({ ...Object(before[part]), ...Object(audio[part]) });
+  #change(changes: JsonObject): void {
+    const audio = objectOf(changes['audio']);
+    const before = objectOf(this.#session['audio']);
+    const merged = (part: string): JsonObject => ({ ...Object(before[part]), ...Object(audio[part]) });
     this.#session = { ...this.#session, ...changes, audio: { input: merged('input'), output: merged('output') } };
   }
 
-  get #turnDetection(): Fields | null {
-    const { audio } = this.#session;
-    const input = isFields(audio) && isFields(audio['input']) ? audio['input'] : {};
-    return isFields(input['turn_detection']) ? input['turn_detection'] : null;
+  get #turnDetection(): JsonObject | null {
+    const input = objectOf(objectOf(this.#session['audio'])['input']);
+    return isObject(input['turn_detection']) ? input['turn_detection'] : null;
   }
 
   #append(base64: string): void {
@@ -214,11 +213,9 @@ export class SimulatedSession {
 
   /** Models with `mini` in their names report tokens, others seconds, as those of recordings do. */
   #transcribe(itemId: string, heardMs: number): void {
-    const { audio } = this.#session;
-    const input = isFields(audio) && isFields(audio['input']) ? audio['input'] : {};
-    const { transcription } = input;
-    if (!isFields(transcription)) return;
-    const model = textAt(transcription, 'model');
+    const { transcription } = objectOf(objectOf(this.#session['audio'])['input']);
+    if (!isObject(transcription)) return;
+    const model = stringOf(transcription['model']);
     const audioTokens = Math.ceil(heardMs / MS_PER_INPUT_TOKEN);
     const usage = model.includes('mini')
       ? {
@@ -238,21 +235,21 @@ export class SimulatedSession {
   }
 
   /** Refuses the result of a call that is not in the conversation. */
-  #createItem(item: Fields, eventId: unknown): void {
+  #createItem(item: JsonObject, eventId: unknown): void {
     const { type, call_id: callId } = item;
     const isKnown = this.#items.some((one) => one['type'] === 'function_call' && one['call_id'] === callId);
     if (type !== 'function_call_output' || isKnown) return this.#addItem(item);
     this.#refuse(`Tool call ID '${String(callId)}' not found in conversation.`, 'invalid_tool_call_id', eventId);
   }
 
-  #addItem(given: Fields): void {
+  #addItem(given: JsonObject): void {
     const item = { id: newId('item_'), object: 'realtime.item', status: 'completed', ...given };
     this.#items.push(item);
     this.#send('conversation.item.added', { item, previous_item_id: null });
     this.#send('conversation.item.done', { item, previous_item_id: null });
   }
 
-  #createResponse(settings: Fields, eventId: unknown): void {
+  #createResponse(settings: JsonObject, eventId: unknown): void {
     if (this.#active !== null) {
       return this.#refuse(
         'Conversation already has an active response in progress. Wait until the response is finished.',
@@ -265,7 +262,7 @@ export class SimulatedSession {
     void this.#respond(active, { ...this.#session, ...settings }, settings).catch(() => this.#breakOff());
   }
 
-  async #respond({ id, cancelled }: ActiveResponse, settings: Fields, given: Fields): Promise<void> {
+  async #respond({ id, cancelled }: ActiveResponse, settings: JsonObject, given: JsonObject): Promise<void> {
     const isOutOfBand = given['conversation'] === 'none';
     const shown = {
       id,
@@ -276,11 +273,11 @@ export class SimulatedSession {
       max_output_tokens: settings['max_output_tokens'],
     };
     this.#send('response.created', { response: { ...shown, status: 'in_progress', output: [], usage: null } });
-    const items = Array.isArray(given['input']) ? given['input'].filter(isFields) : this.#items;
+    const items = Array.isArray(given['input']) ? given['input'].filter(isObject) : this.#items;
     const conversation = toConversation(this.#model, settings, items);
     const prompt = promptOf(conversation);
     const script = writeScript(conversation, prompt, 0);
-    const done = (status: string, output: readonly Fields[], details: Fields | null, hasUsage = true): void => {
+    const done = (status: string, output: readonly JsonObject[], details: JsonObject | null, hasUsage = true): void => {
       const usage = hasUsage ? usageOf(script, items, isSpoken(settings)) : null;
       this.#active = null;
       this.#finished({ model: this.#model, status, usage });
@@ -291,7 +288,7 @@ export class SimulatedSession {
     if (script.faults.failure !== null) {
       return done('failed', [], { type: 'failed', error: { type: 'server_error', code: 'server_error' } }, false);
     }
-    const keep = (item: Fields): void => {
+    const keep = (item: JsonObject): void => {
       if (!isOutOfBand) this.#items.push(item);
     };
     const output = await this.#sendOutput(id, script, isSpoken(settings), { signal: cancelled.signal, keep });
@@ -311,10 +308,10 @@ export class SimulatedSession {
     responseId: string,
     { text, calls, faults }: Script,
     spoken: boolean,
-    { signal, keep }: { readonly signal: AbortSignal; readonly keep: (item: Fields) => void },
-  ): Promise<readonly Fields[] | null> {
-    const output: Fields[] = [];
-    const finish = (item: Fields): Fields => {
+    { signal, keep }: { readonly signal: AbortSignal; readonly keep: (item: JsonObject) => void },
+  ): Promise<readonly JsonObject[] | null> {
+    const output: JsonObject[] = [];
+    const finish = (item: JsonObject): JsonObject => {
       output.push(item);
       keep(item);
       return item;
@@ -379,18 +376,18 @@ export class SimulatedSession {
   }
 }
 
-function render(type: string, fields: Fields): string {
+function render(type: string, fields: JsonObject): string {
   return JSON.stringify({ type, event_id: newId('event_'), ...fields });
 }
 
-function isSpoken({ output_modalities: modalities }: Fields): boolean {
+function isSpoken({ output_modalities: modalities }: JsonObject): boolean {
   return !Array.isArray(modalities) || modalities.includes('audio');
 }
 
-function usageOf({ usage }: Script, items: readonly Fields[], spoken: boolean): Fields | null {
+function usageOf({ usage }: Script, items: readonly JsonObject[], spoken: boolean): JsonObject | null {
   if (usage === null) return null;
   const heardMs = items
-    .flatMap((item) => listAt(item, 'content'))
+    .flatMap((item) => listOf(item['content']).filter(isObject))
     .reduce((sum, part) => sum + Number(part['heard_ms'] ?? 0), 0);
   const inputAudio = Math.min(Math.ceil(heardMs / MS_PER_INPUT_TOKEN), usage.input);
   const outputAudio = spoken ? usage.output - Math.floor(usage.output / TOKENS_PER_TEXT_TOKEN) : 0;
@@ -409,16 +406,16 @@ function usageOf({ usage }: Script, items: readonly Fields[], spoken: boolean): 
   };
 }
 
-function toConversation(model: string, settings: Fields, items: readonly Fields[]): Conversation {
+function toConversation(model: string, settings: JsonObject, items: readonly JsonObject[]): Conversation {
   const { max_output_tokens: bound, tool_choice: choice } = settings;
   return {
     model,
     stream: true,
     entries: [
-      { kind: 'text', role: 'system', text: textAt(settings, 'instructions'), mediaCount: 0 },
+      { kind: 'text', role: 'system', text: stringOf(settings['instructions']), mediaCount: 0 },
       ...items.flatMap(toEntry),
     ],
-    tools: listAt(settings, 'tools').map(toTool),
+    tools: listOf(settings['tools']).filter(isObject).map(toTool),
     toolChoice: toToolChoice(choice),
     parallelCalls: true,
     maxOutputTokens: typeof bound === 'number' ? bound : undefined,
@@ -429,29 +426,35 @@ function toConversation(model: string, settings: Fields, items: readonly Fields[
   };
 }
 
-function toTool(tool: Fields): OfferedTool {
-  return { name: textAt(tool, 'name'), description: textAt(tool, 'description'), schema: tool['parameters'] };
+function toTool(tool: JsonObject): OfferedTool {
+  return { name: stringOf(tool['name']), description: stringOf(tool['description']), schema: tool['parameters'] };
 }
 
 function toToolChoice(choice: unknown): ToolChoice {
   if (choice === 'none' || choice === 'required') return choice;
-  return isFields(choice) && typeof choice['name'] === 'string' ? { name: choice['name'] } : 'auto';
+  return isObject(choice) && typeof choice['name'] === 'string' ? { name: choice['name'] } : 'auto';
 }
 
-function toEntry(item: Fields): readonly Entry[] {
+function toEntry(item: JsonObject): readonly Entry[] {
   if (item['type'] === 'function_call') {
     return [
-      { kind: 'call', id: textAt(item, 'call_id'), name: textAt(item, 'name'), arguments: textAt(item, 'arguments') },
+      {
+        kind: 'call',
+        id: stringOf(item['call_id']),
+        name: stringOf(item['name']),
+        arguments: stringOf(item['arguments']),
+      },
     ];
   }
   if (item['type'] === 'function_call_output') {
     return [
-      { kind: 'result', callId: textAt(item, 'call_id'), name: null, text: textAt(item, 'output'), mediaCount: 0 },
+      { kind: 'result', callId: stringOf(item['call_id']), name: null, text: stringOf(item['output']), mediaCount: 0 },
     ];
   }
   const { role } = item;
-  const text = listAt(item, 'content')
-    .map((part) => textAt(part, 'text') || textAt(part, 'transcript'))
+  const text = listOf(item['content'])
+    .filter(isObject)
+    .map((part) => stringOf(part['text']) || stringOf(part['transcript']))
     .join(' ');
   return [{ kind: 'text', role: role === 'assistant' || role === 'system' ? role : 'user', text, mediaCount: 0 }];
 }

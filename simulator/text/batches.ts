@@ -3,11 +3,11 @@
  * prompts control the job, those in a prompt its answer: docs/simulator.md.
  */
 import type { ServerResponse } from 'node:http';
+import { type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 import { type Directives, oneOf, parseDirectives, wholeNumber } from '../directives.ts';
 import { dropConnection, parseJson, type Route, route, sendJson, type SimulatorRequest } from '../router.ts';
 import { readForm } from '../vendors/form.ts';
 import { badRequest, TextFailure } from './failure.ts';
-import { type Fields, listOf, objectOf, stringOf } from './fields.ts';
 import { newId, nowSeconds, type SimulatedFormat } from './format.ts';
 
 /** The whole answer of a format to a body. */
@@ -34,7 +34,7 @@ interface Job {
   readonly vendor: 'openai' | 'anthropic' | 'google';
   /** The mark of the client, where the vendor has one. */
   readonly mark: string | null;
-  readonly facts: Fields;
+  readonly facts: JsonObject;
   readonly lines: readonly JobLine[];
   readonly fault: string | undefined;
   readonly createdAtMs: number;
@@ -464,7 +464,7 @@ function showAnthropic(job: Job): object {
 
 function showGoogleWithoutAnswers(job: Job): {
   readonly name: string;
-  readonly metadata: Fields;
+  readonly metadata: JsonObject;
   readonly done: boolean;
 } {
   const { id, mark, fault, createdAtMs, cancelledAtMs } = job;

@@ -1,9 +1,10 @@
 /** The chat-completions format: https://platform.openai.com/docs/api-reference/chat */
+import { type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 import { USUAL_PCM, wavHeader } from '../../domain/wav.ts';
 import { tone } from '../realtime/tone.ts';
 import type { Conversation, Entry, OfferedTool, ToolChoice } from './conversation.ts';
 import { badRequest } from './failure.ts';
-import { type Fields, listOf, numberOf, objectOf, readContent, stringOf, stringsOf } from './fields.ts';
+import { numberOf, readContent, stringsOf } from './fields.ts';
 import { newId, nowSeconds, streamBlocks, type Block, type StreamedAnswer, type SimulatedFormat } from './format.ts';
 import { openaiCommon, openaiError } from './openai.ts';
 import { type Finish, PIECE_MS, type Script, type ScriptedCall, type Usage } from './script.ts';
@@ -30,7 +31,7 @@ export const chatCompletions: SimulatedFormat = {
   },
 };
 
-function readConversation(body: Fields): Conversation {
+function readConversation(body: JsonObject): Conversation {
   const model = stringOf(body['model']);
   if (model === '') throw badRequest('you must provide a model parameter');
   const messages = listOf(body['messages']);
@@ -53,7 +54,7 @@ function readConversation(body: Fields): Conversation {
 }
 
 /** The format of a spoken answer; null for a text. */
-function formatOf(body: Fields): string | null {
+function formatOf(body: JsonObject): string | null {
   if (!listOf(body['modalities']).includes('audio')) return null;
   const { voice, format } = objectOf(body['audio']);
   if (voice === undefined || stringOf(format) === '') throw badRequest("Missing required parameter: 'audio'.");
@@ -63,7 +64,7 @@ function formatOf(body: Fields): string | null {
   return stringOf(format);
 }
 
-function readMessage(message: Fields): Entry[] {
+function readMessage(message: JsonObject): Entry[] {
   const content = readContent(message['content']);
   switch (message['role']) {
     case 'system':
@@ -83,7 +84,7 @@ function readMessage(message: Fields): Entry[] {
   }
 }
 
-function readCall(call: Fields): Entry {
+function readCall(call: JsonObject): Entry {
   const called = objectOf(call['function']);
   return {
     kind: 'call',
@@ -94,7 +95,7 @@ function readCall(call: Fields): Entry {
 }
 
 /** @param tool `{name, description, parameters}` */
-export function readTool(tool: Fields): OfferedTool[] {
+export function readTool(tool: JsonObject): OfferedTool[] {
   const name = stringOf(tool['name']);
   return name === '' ? [] : [{ name, description: stringOf(tool['description']), schema: tool['parameters'] }];
 }
@@ -106,7 +107,7 @@ export function readToolChoice(choice: unknown): ToolChoice {
   return name === '' ? 'auto' : { name };
 }
 
-function readAnswerSchema(format: Fields): unknown {
+function readAnswerSchema(format: JsonObject): unknown {
   if (format['type'] === 'json_object') return { type: 'object' };
   return format['type'] === 'json_schema' ? (objectOf(format['json_schema'])['schema'] ?? {}) : undefined;
 }

@@ -1,8 +1,9 @@
 /** Embeddings: https://platform.openai.com/docs/api-reference/embeddings. The same input always has the same vector. */
 import { hash } from 'node:crypto';
+import { listOf, objectOf, stringOf } from '../../domain/json.ts';
 import type { Conversation, Entry } from './conversation.ts';
 import { badRequest } from './failure.ts';
-import { listOf, numberOf, objectOf, stringOf } from './fields.ts';
+import { numberOf } from './fields.ts';
 import type { SimulatedFormat } from './format.ts';
 import { openaiCommon } from './openai.ts';
 import type { Script } from './script.ts';

@@ -1,7 +1,5 @@
 /** Readers of the fields of requests: a field of another type counts as absent. */
-import { isObject } from '../../domain/json.ts';
-
-export type Fields = Readonly<Record<string, unknown>>;
+import { isObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 
 const MEDIA_FIELDS = [
   'image_url',
@@ -43,20 +41,8 @@ function textOfPart(part: unknown): string[] {
   return typeof text === 'string' ? [text] : [];
 }
 
-export function stringOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
 export function numberOf(value: unknown): number | undefined {
   return typeof value === 'number' ? value : undefined;
-}
-
-export function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-export function objectOf(value: unknown): Fields {
-  return isObject(value) ? value : {};
 }
 
 /** A list of strings, or a single one. */

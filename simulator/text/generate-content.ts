@@ -1,10 +1,10 @@
 /** The native format: https://ai.google.dev/api/generate-content */
 import type { SimulatorRequest } from '../router.ts';
-import { isObject } from '../../domain/json.ts';
+import { isObject, type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 import { tone } from '../realtime/tone.ts';
 import type { Conversation, Entry, OfferedTool, ToolChoice } from './conversation.ts';
 import { badRequest, RETRY_AFTER_SECONDS, TextFailure, type FailureKind } from './failure.ts';
-import { type Fields, listOf, numberOf, objectOf, readContent, stringOf, stringsOf } from './fields.ts';
+import { numberOf, readContent, stringsOf } from './fields.ts';
 import { newId, streamBlocks, type Block, type StreamedAnswer, type SimulatedFormat } from './format.ts';
 import { type Finish, PIECE_MS, type Script, type ScriptedCall, type Usage } from './script.ts';
 import { pagesFor } from './searches.ts';
@@ -122,11 +122,11 @@ function renderBlocked(): object {
 }
 
 /** A field by its name in camel case, also if it was sent in snake case. */
-function field(object: Fields, name: string): unknown {
+function field(object: JsonObject, name: string): unknown {
   return object[name] ?? object[name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)];
 }
 
-function readConversation(body: Fields, { url, parameters }: SimulatorRequest): Conversation {
+function readConversation(body: JsonObject, { url, parameters }: SimulatorRequest): Conversation {
   const stream = url.pathname.endsWith(':streamGenerateContent');
   if (stream && url.searchParams.get('alt') !== 'sse') throw badRequest('The simulator streams only with alt=sse.');
   const contents = listOf(body['contents']);
@@ -157,14 +157,14 @@ function readConversation(body: Fields, { url, parameters }: SimulatorRequest): 
   };
 }
 
-function speaks(config: Fields): boolean {
+function speaks(config: JsonObject): boolean {
   return stringsOf(field(config, 'responseModalities')).includes('AUDIO');
 }
 
 /** One of the texts of a schema. */
 const ENUM_TYPE = 'text/x.enum';
 
-function readAnswerSchema(config: Fields): unknown {
+function readAnswerSchema(config: JsonObject): unknown {
   const type = field(config, 'responseMimeType');
   return type === 'application/json' || type === ENUM_TYPE
     ? (field(config, 'responseJsonSchema') ?? field(config, 'responseSchema') ?? { type: 'object' })
@@ -172,7 +172,7 @@ function readAnswerSchema(config: Fields): unknown {
 }
 
 /** Results and calls are separate entries, and the text around them is one. Returned thoughts are ignored. */
-function readTurn(content: Fields): Entry[] {
+function readTurn(content: JsonObject): Entry[] {
   const parts = listOf(content['parts']).map(objectOf);
   for (const part of parts) requireOwnSignature(field(part, 'thoughtSignature'));
   const calls = parts.flatMap((part) => readCall(field(part, 'functionCall')));
@@ -189,7 +189,7 @@ function requireOwnSignature(signature: unknown): void {
   if (!isAccepted) throw badRequest('Thought signature is not valid.');
 }
 
-function isCallOrResult(part: Fields): boolean {
+function isCallOrResult(part: JsonObject): boolean {
   return isObject(field(part, 'functionCall')) || isObject(field(part, 'functionResponse'));
 }
 
@@ -214,13 +214,13 @@ function textOfResponse(response: unknown): string {
   return values.length === 1 && typeof values[0] === 'string' ? values[0] : JSON.stringify(response ?? {});
 }
 
-function readTool(tool: Fields): OfferedTool[] {
+function readTool(tool: JsonObject): OfferedTool[] {
   const name = stringOf(tool['name']);
   const schema = field(tool, 'parametersJsonSchema') ?? tool['parameters'];
   return name === '' ? [] : [{ name, description: stringOf(tool['description']), schema }];
 }
 
-function readToolChoice(config: Fields): ToolChoice {
+function readToolChoice(config: JsonObject): ToolChoice {
   const mode = stringOf(config['mode']).toUpperCase();
   if (mode === 'NONE') return 'none';
   if (mode !== 'ANY') return 'auto';

@@ -1,7 +1,8 @@
 /** The messages format: https://docs.anthropic.com/en/api/messages and /en/docs/build-with-claude/streaming */
+import { type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 import type { Conversation, Entry, OfferedTool, ToolChoice } from './conversation.ts';
 import { badRequest, RETRY_AFTER_SECONDS, TextFailure, type FailureKind } from './failure.ts';
-import { type Fields, listOf, numberOf, objectOf, readContent, stringOf, stringsOf } from './fields.ts';
+import { numberOf, readContent, stringsOf } from './fields.ts';
 import { bearerOf, newId, streamBlocks, type Block, type StreamedAnswer, type SimulatedFormat } from './format.ts';
 import { pagesFor } from './searches.ts';
 import type { Finish, Script, ScriptedCall, Usage } from './script.ts';
@@ -73,7 +74,7 @@ function renderError(failure: TextFailure): object {
   return { type: 'error', error: { type, message: failure.wordedBy(message) } };
 }
 
-function readConversation(body: Fields): Conversation {
+function readConversation(body: JsonObject): Conversation {
   const model = stringOf(body['model']);
   if (model === '') throw badRequest('model: Field required');
   const maxOutputTokens = numberOf(body['max_tokens']);
@@ -109,7 +110,7 @@ function readSystem(system: unknown): Entry[] {
 }
 
 /** Results and calls are separate entries; the text around them is one. */
-function readTurn({ role, content }: Fields, path: string): Entry[] {
+function readTurn({ role, content }: JsonObject, path: string): Entry[] {
   if (role !== 'user' && role !== 'assistant' && role !== 'system') {
     throw badRequest(`${path}.role: Input should be 'user' or 'assistant'`);
   }
@@ -123,16 +124,16 @@ function readTurn({ role, content }: Fields, path: string): Entry[] {
 }
 
 /** The service checks the signatures of thinking, and makes no redacted thinking here. */
-function requireOwnSignature({ type, signature }: Fields, path: string): void {
+function requireOwnSignature({ type, signature }: JsonObject, path: string): void {
   const isForeign = type === 'redacted_thinking' || (type === 'thinking' && signature !== SIGNATURE);
   if (isForeign) throw badRequest(`${path}: Invalid \`signature\` in \`${type}\` block`);
 }
 
-function isTextOrMedia({ type }: Fields): boolean {
+function isTextOrMedia({ type }: JsonObject): boolean {
   return type === 'text' || type === 'image' || type === 'document';
 }
 
-function readCall(block: Fields): Entry {
+function readCall(block: JsonObject): Entry {
   return {
     kind: 'call',
     id: stringOf(block['id']),
@@ -141,11 +142,11 @@ function readCall(block: Fields): Entry {
   };
 }
 
-function readResult(block: Fields): Entry {
+function readResult(block: JsonObject): Entry {
   return { kind: 'result', callId: stringOf(block['tool_use_id']), name: null, ...readContent(block['content']) };
 }
 
-function readTool(tool: Fields): OfferedTool[] {
+function readTool(tool: JsonObject): OfferedTool[] {
   const name = stringOf(tool['name']);
   if (name === '' || SEARCH_TOOL.test(stringOf(tool['type']))) return [];
   return [{ name, description: stringOf(tool['description']), schema: tool['input_schema'] }];
@@ -153,12 +154,12 @@ function readTool(tool: Fields): OfferedTool[] {
 
 const SEARCH_TOOL = /^web_search_\d{8}$/;
 
-function maxSearchesOf(tools: readonly Fields[]): number {
+function maxSearchesOf(tools: readonly JsonObject[]): number {
   const search = tools.find(({ type }) => SEARCH_TOOL.test(stringOf(type)));
   return search === undefined ? 0 : (numberOf(search['max_uses']) ?? Number.POSITIVE_INFINITY);
 }
 
-function readToolChoice({ type, name }: Fields): ToolChoice {
+function readToolChoice({ type, name }: JsonObject): ToolChoice {
   if (type === 'none') return 'none';
   if (type === 'tool') return { name: stringOf(name) };
   return type === 'any' ? 'required' : 'auto';
@@ -171,10 +172,10 @@ interface Kept {
 }
 
 /** Marks with the longer lifetime come first: https://platform.claude.com/docs/en/build-with-claude/prompt-caching */
-function readMarks(body: Fields): Kept {
+function readMarks(body: JsonObject): Kept {
   let length = 0;
   const ends = { '5m': 0, '1h': 0 };
-  const mark = ({ cache_control: control }: Fields): void => {
+  const mark = ({ cache_control: control }: JsonObject): void => {
     if (control === undefined) return;
     const { ttl = '5m' } = objectOf(control);
     if (ttl !== '5m' && ttl !== '1h') throw badRequest("cache_control.ttl: Input should be '5m' or '1h'");

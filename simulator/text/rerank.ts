@@ -2,9 +2,10 @@
  * Ranking, as Cohere and Jina answer: https://docs.cohere.com/reference/rerank, https://jina.ai/reranker. A document's score is
  * the share of the query's words that the document has.
  */
+import { listOf, objectOf, stringOf } from '../../domain/json.ts';
 import { conversationAbout } from './conversation.ts';
 import { badRequest } from './failure.ts';
-import { listOf, numberOf, objectOf, stringOf } from './fields.ts';
+import { numberOf } from './fields.ts';
 import type { SimulatedFormat } from './format.ts';
 import { openaiCommon } from './openai.ts';
 

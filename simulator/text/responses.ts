@@ -1,8 +1,9 @@
 /** The responses format: https://platform.openai.com/docs/api-reference/responses and …/responses-streaming */
+import { type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 import { readTool, readToolChoice } from './chat-completions.ts';
 import type { Conversation, Entry, OfferedTool, ToolChoice } from './conversation.ts';
 import { badRequest } from './failure.ts';
-import { type Fields, listOf, numberOf, objectOf, readContent, stringOf } from './fields.ts';
+import { numberOf, readContent } from './fields.ts';
 import { newId, nowSeconds, streamBlocks, type Block, type StreamedAnswer, type SimulatedFormat } from './format.ts';
 import { openaiCommon, openaiError } from './openai.ts';
 import { pagesFor, WEB_SEARCH } from './searches.ts';
@@ -37,7 +38,7 @@ export const responses: SimulatedFormat = {
   },
 };
 
-function readConversation(body: Fields): Conversation {
+function readConversation(body: JsonObject): Conversation {
   const model = stringOf(body['model']);
   if (model === '') throw badRequest("Missing required parameter: 'model'.");
   const { input, instructions } = body;
@@ -71,7 +72,7 @@ function readConversation(body: Fields): Conversation {
 
 const SEARCH_TOOL = /^web_search/;
 
-function maxSearchesOf({ tools, max_tool_calls: most }: Fields): number {
+function maxSearchesOf({ tools, max_tool_calls: most }: JsonObject): number {
   const isOffered = listOf(tools).some((tool) => SEARCH_TOOL.test(stringOf(objectOf(tool)['type'])));
   return isOffered ? (numberOf(most) ?? Number.POSITIVE_INFINITY) : 0;
 }
@@ -87,7 +88,7 @@ interface NamedTool {
 }
 
 /** The tools of a request, those that its input adds among them. */
-function toolsIn({ tools, input }: Fields): readonly NamedTool[] {
+function toolsIn({ tools, input }: JsonObject): readonly NamedTool[] {
   const added = listOf(input)
     .map(objectOf)
     .filter(({ type }) => ITEMS_WITH_TOOLS.includes(stringOf(type)));
@@ -96,7 +97,7 @@ function toolsIn({ tools, input }: Fields): readonly NamedTool[] {
 
 const ITEMS_WITH_TOOLS = ['additional_tools', 'tool_search_output'];
 
-function namedTools(tool: Fields): readonly NamedTool[] {
+function namedTools(tool: JsonObject): readonly NamedTool[] {
   if (tool['type'] !== 'namespace') return readTool(tool).map((offered) => ({ offered, own: { name: offered.name } }));
   const namespace = stringOf(tool['name']);
   const inside = listOf(tool['tools']).flatMap((inner) => readTool(objectOf(inner)));
@@ -111,12 +112,12 @@ function flatName(name: string, namespace: string): string {
   return namespace === '' ? name : `${namespace}__${name}`;
 }
 
-function readAnswerSchema({ type, schema }: Fields): unknown {
+function readAnswerSchema({ type, schema }: JsonObject): unknown {
   if (type === 'json_object') return { type: 'object' };
   return type === 'json_schema' ? (schema ?? {}) : undefined;
 }
 
-function readItem(item: Fields): Entry[] {
+function readItem(item: JsonObject): Entry[] {
   const { type, role, content } = item;
   switch (type) {
     case 'function_call':
@@ -148,7 +149,7 @@ function readItem(item: Fields): Entry[] {
 }
 
 /** The fields that stay the same from the first event to the last; most repeat the request. */
-function renderHead({ model }: Conversation, body: Fields): object {
+function renderHead({ model }: Conversation, body: JsonObject): object {
   const reasoning = objectOf(body['reasoning']);
   return {
     id: newId('resp_'),
@@ -216,13 +217,13 @@ interface ItemPlan {
   readonly place: object;
   readonly beforeDeltas: readonly NamedEvent[];
   readonly deltaType: string;
-  /** Fields of each delta besides `delta`. */
+  /** JsonObject of each delta besides `delta`. */
   readonly deltaFields: object;
   readonly afterDeltas: readonly NamedEvent[];
 }
 
 /** An answer without calls has a message, even an empty one, unless reasoning used the token limit. */
-function planItems(script: Script, body: Fields): readonly ItemPlan[] {
+function planItems(script: Script, body: JsonObject): readonly ItemPlan[] {
   const { reasoning, text, calls, searches, finish } = script;
   const hasMessage = text.length > 0 || (calls.length === 0 && finish.reason !== 'length');
   return [
@@ -234,7 +235,7 @@ function planItems(script: Script, body: Fields): readonly ItemPlan[] {
 }
 
 /** The summary is shown unrequested, because many services of this format do so. */
-function planReasoning(pieces: readonly string[], body: Fields): ItemPlan {
+function planReasoning(pieces: readonly string[], body: JsonObject): ItemPlan {
   const text = pieces.join('');
   const isEncrypted = listOf(body['include']).includes('reasoning.encrypted_content');
   const item = {
@@ -316,7 +317,7 @@ function planCall({ name, arguments: text }: ScriptedCall, tools: readonly Named
 
 type EventWriter = (type: string, fields: string) => string;
 
-function renderStream(conversation: Conversation, body: Fields, script: Script): StreamedAnswer {
+function renderStream(conversation: Conversation, body: JsonObject, script: Script): StreamedAnswer {
   let sequenceNumber = 0;
   const event: EventWriter = (type, fields) =>
     `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequenceNumber++},${fields}}\n\n`;

@@ -3,6 +3,7 @@
  * `/v1/embeddings`, `/v1/rerank` and `/v1/audio/…`.
  */
 import type { ServerResponse } from 'node:http';
+import { objectOf, stringOf } from '../../domain/json.ts';
 import { BadDirectiveError } from '../directives.ts';
 import { parseJson, Refusal, type Route, route, sendJson, type SimulatorRequest } from '../router.ts';
 import { batchRoutes } from './batches.ts';
@@ -17,7 +18,6 @@ import { PacedWriter } from './paced-writer.ts';
 import { createPromptCache, type PromptCache } from './prompt-cache.ts';
 import { responses } from './responses.ts';
 import { rerank } from './rerank.ts';
-import { objectOf, stringOf } from './fields.ts';
 import { pagesFor } from './searches.ts';
 import { speech } from './speech.ts';
 import { transcriptions } from './transcriptions.ts';

@@ -1,6 +1,6 @@
 /** Small values that match a JSON schema: the arguments of a simulated model's calls. */
-import { isObject } from '../../domain/json.ts';
-import { listOf, numberOf, objectOf, stringOf } from './fields.ts';
+import { isObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
+import { numberOf } from './fields.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 

@@ -2,10 +2,10 @@
  * Speech: https://platform.openai.com/docs/api-reference/audio/createSpeech. Every word is a tone of the same length.
  * `pcm` has the samples alone; every other format is answered with a WAV file.
  */
+import { objectOf, stringOf } from '../../domain/json.ts';
 import { bytesPerSecond, wavHeader } from '../../domain/wav.ts';
 import { conversationAbout } from './conversation.ts';
 import { badRequest } from './failure.ts';
-import { objectOf, stringOf } from './fields.ts';
 import type { SimulatedFormat } from './format.ts';
 import { openaiCommon, openaiError } from './openai.ts';
 

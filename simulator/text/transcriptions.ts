@@ -2,9 +2,9 @@
  * Transcriptions: https://platform.openai.com/docs/api-reference/audio/createTranscription. The transcript is the answer
  * to the `prompt`, whose directives work as in text. Models with `mini` in their names report tokens, others seconds.
  */
+import { objectOf, stringOf } from '../../domain/json.ts';
 import { conversationAbout } from './conversation.ts';
 import { badRequest } from './failure.ts';
-import { objectOf, stringOf } from './fields.ts';
 import type { SimulatedFormat } from './format.ts';
 import { openaiCommon, openaiError } from './openai.ts';
 import type { SimulatorRequest } from '../router.ts';

@@ -3,7 +3,7 @@
  * with a key that is published at `/jwks.json`.
  */
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { type JsonObject, objectOf } from '../../domain/json.ts';
 import { videoSizeFor } from '../../domain/video-size.ts';
 import type { Rendering } from '../jobs/submission.ts';
 import { type Route, route, sendJson, type SimulatorRequest } from '../router.ts';
@@ -160,7 +160,7 @@ const STATES = {
 /** @throws VendorFault for invalid fields */
 function renderingOf(body: JsonObject, { kind }: Model): Rendering {
   if (kind === 'image') {
-    const { width, height } = isObject(body['image_size']) ? body['image_size'] : {};
+    const { width, height } = objectOf(body['image_size']);
     if (typeof width !== 'number' || typeof height !== 'number') throw invalid('image_size', 'Input should be a size');
     return { kind, width, height, transparent: false };
   }

@@ -3,7 +3,7 @@
  * https://ai.google.dev/gemini-api/docs/api-errors. A refused video completes with text instead.
  */
 import type { ServerResponse } from 'node:http';
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { isObject, type JsonObject, objectOf } from '../../domain/json.ts';
 import { videoSizeFor } from '../../domain/video-size.ts';
 import { updatedAtMs } from '../jobs/job.ts';
 import type { Rendering } from '../jobs/submission.ts';
@@ -164,7 +164,7 @@ function videoOf({ aspect_ratio: ratio = '16:9', duration = '8s', resolution = '
 }
 
 function taskOf(config: unknown): unknown {
-  const { video_config: video } = isObject(config) ? config : {};
+  const { video_config: video } = objectOf(config);
   const task = isObject(video) ? video['task'] : undefined;
   if (task !== undefined && !TASKS.includes(task)) throw invalid('task', 'unknown');
   return task;

@@ -1,5 +1,5 @@
 /** xAI's Grok Imagine videos (docs/vendors/xai.md): requests with an id to poll, and the exact charge of each. */
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { isObject, type JsonObject, objectOf } from '../../domain/json.ts';
 import { videoSizeFor } from '../../domain/video-size.ts';
 import type { Rendering } from '../jobs/submission.ts';
 import { route, sendJson } from '../router.ts';
@@ -99,7 +99,7 @@ function endOf(renders: Renders, render: Render, [url = '']: readonly string[]):
   const state = renders.stateOf(render);
   const { model, rendering, sent } = render.order;
   const seconds = rendering.kind === 'video' ? rendering.durationSeconds : 0;
-  const { resolution: wanted } = isObject(sent) ? sent : {};
+  const { resolution: wanted } = objectOf(sent);
   const resolution = typeof wanted === 'string' ? wanted : '480p';
   const usage = { cost_in_usd_ticks: seconds * (MODELS[model]?.[resolution] ?? 0) };
   if (state === 'succeeded') {

@@ -3,7 +3,7 @@
  * client of another needs. The tests of the single formats hold the details; these tests hold the whole conversion.
  */
 import { expect } from 'chai';
-import type { JsonObject } from '../../domain/json.ts';
+import { type JsonObject, listOf, objectOf } from '../../domain/json.ts';
 import { type WireFormatName, WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import type { Turn } from '../../text/canonical.ts';
 import { planConversion } from '../../text/convert.ts';
@@ -11,7 +11,6 @@ import { FORMATS } from '../../text/formats.ts';
 import { Meter } from '../../text/meter.ts';
 import { encodeEvent } from '../../text/sse.ts';
 import { runStage } from '../../text/stage.ts';
-import { arrayOf, objectOf } from '../../text/upstream-errors.ts';
 import type { ParseContext } from '../../text/wire-format.ts';
 import { answerOfStream, eventsOfText, fromBytes, renderContext, type textRequest, throughJson } from './support.ts';
 
@@ -333,7 +332,7 @@ describe('conversion between formats', () => {
     const fromMessages = sentThrough('messages', 'generate-content', { max_tokens: 9, messages: [question, answered] });
     expect(fromMessages).to.have.nested.property('contents[1].parts[0].thoughtSignature', 'c2lnbmF0dXJl');
     const { output } = objectOf(wholeThrough('generate-content', 'responses', body));
-    const fromResponses = sentThrough('responses', 'generate-content', { input: [question, ...arrayOf(output)] });
+    const fromResponses = sentThrough('responses', 'generate-content', { input: [question, ...listOf(output)] });
     expect(fromResponses).to.have.nested.property('contents[1].parts[0].thoughtSignature', 'c2lnbmF0dXJl');
     const lost = sentThrough('chat-completions', 'generate-content', { messages: chatCallHistory });
     expect(lost).to.have.nested.property('contents[1].parts[0].thoughtSignature', 'skip_thought_signature_validator');

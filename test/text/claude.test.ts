@@ -1,11 +1,10 @@
 import { expect } from 'chai';
-import type { JsonObject } from '../../domain/json.ts';
+import { type JsonObject, listOf, objectOf } from '../../domain/json.ts';
 import type { AssistantPart, TextRequest, Turn } from '../../text/canonical.ts';
 import { converse } from '../../text/converse/index.ts';
 import { messages } from '../../text/messages/index.ts';
 import { compact } from '../../text/read.ts';
 import { signaturesOf } from '../../text/signatures.ts';
-import { arrayOf, objectOf } from '../../text/upstream-errors.ts';
 import type { UpstreamOptions, UpstreamRequest } from '../../text/wire-format.ts';
 import { textRequest } from './support.ts';
 
@@ -144,7 +143,7 @@ describe('a Claude model', () => {
       { role: 'assistant', parts: [{ type: 'text', text: 'One, two' }] },
     ];
     const rolesIn = ({ body }: UpstreamRequest): unknown[] =>
-      arrayOf(body['messages']).map((one) => objectOf(one)['role']);
+      listOf(body['messages']).map((one) => objectOf(one)['role']);
     for (const model of ['claude-opus-4-6', 'anthropic.claude-sonnet-5']) {
       for (const sent of sentTo({ model }, { turns })) {
         expect(rolesIn(sent)).to.deep.equal(['user', 'assistant', 'user']);

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { listOf, objectOf } from '../../domain/json.ts';
 import { type StreamEvent, type Turn, UNREPORTED_USAGE } from '../../text/canonical.ts';
 import { chatCompletions } from '../../text/chat-completions/index.ts';
 import { planConversion } from '../../text/convert.ts';
@@ -6,7 +7,6 @@ import { FORMATS } from '../../text/formats.ts';
 import { messages } from '../../text/messages/index.ts';
 import { Meter } from '../../text/meter.ts';
 import { runStage } from '../../text/stage.ts';
-import { arrayOf, objectOf } from '../../text/upstream-errors.ts';
 import type { WireFormat } from '../../text/wire-format.ts';
 import { fromBytes, renderContext, roundTrip, streamedTo, textRequest, textResult } from './support.ts';
 
@@ -52,7 +52,7 @@ describe('conversion', () => {
     };
     const idIn = (turns: readonly Turn[]): unknown => {
       const plan = planConversion(messages, chatCompletions, textRequest({ turns }), options, new Meter());
-      return objectOf(arrayOf(plan.convertResult(body, renderContext())?.['content'])[0])['id'];
+      return objectOf(listOf(plan.convertResult(body, renderContext())?.['content'])[0])['id'];
     };
     const parts = [{ type: 'tool-call', callId: 'call_0', name: 'look', arguments: '{}' }] as const;
     expect(idIn([])).to.equal('call_0');

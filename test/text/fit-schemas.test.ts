@@ -1,12 +1,11 @@
 /** Schemas as the vendors of each format accept them, and what answers report that a schema lost. */
 import { expect } from 'chai';
-import type { JsonObject } from '../../domain/json.ts';
+import { type JsonObject, listOf, objectOf } from '../../domain/json.ts';
 import { type WireFormatName, WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import type { OutputFormat, Tool } from '../../text/canonical.ts';
 import { planConversion } from '../../text/convert.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { Meter } from '../../text/meter.ts';
-import { arrayOf, objectOf } from '../../text/upstream-errors.ts';
 import { textRequest } from './support.ts';
 
 const PROPERTIES = { path: { type: 'string' }, id: { type: 'integer' } };
@@ -29,10 +28,10 @@ function planned(upstream: WireFormatName, fields: { tools?: readonly Tool[]; ou
 }
 
 const TOOL_OF: Readonly<Record<WireFormatName, (body: JsonObject) => JsonObject>> = {
-  'chat-completions': ({ tools }) => objectOf(objectOf(arrayOf(tools)[0])['function']),
-  responses: ({ tools }) => objectOf(arrayOf(tools)[0]),
-  messages: ({ tools }) => objectOf(arrayOf(tools)[0]),
-  'generate-content': ({ tools }) => objectOf(arrayOf(objectOf(arrayOf(tools)[0])['functionDeclarations'])[0]),
+  'chat-completions': ({ tools }) => objectOf(objectOf(listOf(tools)[0])['function']),
+  responses: ({ tools }) => objectOf(listOf(tools)[0]),
+  messages: ({ tools }) => objectOf(listOf(tools)[0]),
+  'generate-content': ({ tools }) => objectOf(listOf(objectOf(listOf(tools)[0])['functionDeclarations'])[0]),
 };
 
 function sentTool(upstream: WireFormatName, parameters: JsonObject | undefined, strict?: boolean) {
@@ -151,7 +150,7 @@ describe('the schema of a tool', () => {
     const strictIn = (schemas: readonly JsonObject[]): readonly [number, readonly string[]] => {
       const tools = schemas.map((parameters, index) => ({ name: `tool${index}`, parameters, strict: true }));
       const { body, lost } = planned('messages', { tools });
-      return [arrayOf(body['tools']).filter((tool) => objectOf(tool)['strict'] === true).length, lost];
+      return [listOf(body['tools']).filter((tool) => objectOf(tool)['strict'] === true).length, lost];
     };
     const times = (count: number, schema: JsonObject): JsonObject[] => Array.from({ length: count }, () => schema);
     const optional = { ...CLOSED, required: [] };

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { objectOf } from '../../domain/json.ts';
 import { type WireFormatName, WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import { parseAnswer } from '../../text/answer-json.ts';
 import { eventsOfPart } from '../../text/collect.ts';
@@ -8,7 +9,6 @@ import { parseJson } from '../../text/json/parse.ts';
 import { writeInSteps } from '../../text/json/write.ts';
 import { Meter } from '../../text/meter.ts';
 import { runStage } from '../../text/stage.ts';
-import { objectOf } from '../../text/upstream-errors.ts';
 import { runAtOnce } from '../../text/json/steps.ts';
 import { MODEL, NEXT } from './next-request.ts';
 import { fromBytes, renderContext, streamedTo, textResult } from './support.ts';

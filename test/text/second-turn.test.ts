@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { readdirSync, readFileSync } from 'node:fs';
-import type { JsonObject } from '../../domain/json.ts';
+import { type JsonObject, objectOf } from '../../domain/json.ts';
 import { type WireFormatName, WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import type { TextResult } from '../../text/canonical.ts';
 import { planConversion } from '../../text/convert.ts';
@@ -10,7 +10,6 @@ import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
 import { Meter } from '../../text/meter.ts';
 import { runStage } from '../../text/stage.ts';
-import { objectOf } from '../../text/upstream-errors.ts';
 import * as arbitrary from './arbitraries.ts';
 import { MODEL, NEXT } from './next-request.ts';
 import { answerOfStream, fromBytes, renderContext, textRequest, throughJson } from './support.ts';

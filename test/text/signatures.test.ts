@@ -1,6 +1,6 @@
 /** Each vendor gets back the signatures that it made, and no others, for all pairs of formats, whatever the client's. */
 import { expect } from 'chai';
-import type { JsonObject } from '../../domain/json.ts';
+import { type JsonObject, objectOf } from '../../domain/json.ts';
 import { type WireFormatName, WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import type { AnswerPart, TextResult } from '../../text/canonical.ts';
 import { planConversion } from '../../text/convert.ts';
@@ -8,7 +8,6 @@ import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
 import { Meter } from '../../text/meter.ts';
 import { runStage } from '../../text/stage.ts';
-import { objectOf } from '../../text/upstream-errors.ts';
 import { MODEL, NEXT } from './next-request.ts';
 import { answerOfStream, fromBytes, renderContext, streamedTo, textResult, throughJson } from './support.ts';
 import { eventsOf } from './answers.ts';

@@ -1,6 +1,6 @@
 /** Bodies of other formats that agents send to the address of chat completions: contract 4.8.1. */
 import { badRequest } from '../../domain/errors.ts';
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../../domain/json.ts';
 import { urlOf } from '../data-url.ts';
 import { mapItems } from '../map-json.ts';
 import { compact } from '../read.ts';
@@ -9,7 +9,6 @@ import { adoptBody as adoptOwnBody } from '../responses/adopt-body.ts';
 import { parseRequest as parseResponsesRequest } from '../responses/parse-request.ts';
 import { assertNoVendorTools } from '../responses/tools.ts';
 import { argumentsTextOf } from '../turns.ts';
-import { arrayOf, objectOf } from '../upstream-errors.ts';
 import { buildRequest } from './build-request.ts';
 
 /** The choices of other formats by this format's name. */
@@ -65,13 +64,13 @@ function adoptMessage(message: JsonObject): JsonObject | readonly JsonObject[] {
   const adopted = mapItems(message, 'content', adoptPart);
   const { role, content, tool_calls: calls } = adopted;
   const blockType = role === 'assistant' ? 'tool_use' : 'tool_result';
-  const blocks = arrayOf(content)
+  const blocks = listOf(content)
     .filter(isObject)
     .filter(({ type }) => type === blockType);
   if (blocks.length === 0 || (role !== 'assistant' && role !== 'user')) return adopted;
-  const others = arrayOf(content).filter((part) => !isObject(part) || part['type'] !== blockType);
+  const others = listOf(content).filter((part) => !isObject(part) || part['type'] !== blockType);
   const rest = { ...adopted, content: others.length === 0 ? null : others };
-  if (role === 'assistant') return { ...rest, tool_calls: [...arrayOf(calls), ...blocks.map(callOf)] };
+  if (role === 'assistant') return { ...rest, tool_calls: [...listOf(calls), ...blocks.map(callOf)] };
   return [...blocks.map(resultOf), ...(others.length === 0 ? [] : [rest])];
 }
 

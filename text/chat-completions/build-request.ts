@@ -1,6 +1,6 @@
 /** A canonical request as a chat-completions body. */
 import { badRequest } from '../../domain/errors.ts';
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../../domain/json.ts';
 import type {
   AssistantPart,
   AudioOutput,
@@ -20,7 +20,6 @@ import { forwardedFields } from '../fields.ts';
 import { mapItems } from '../map-json.ts';
 import { compact } from '../read.ts';
 import { pairToolResults, textOf, transcriptOf } from '../turns.ts';
-import { arrayOf, objectOf } from '../upstream-errors.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { earlierReasoning, withEarlierReasoning } from './earlier-reasoning.ts';
 import { withOneSystem, withOneSystemMessage } from './one-system.ts';
@@ -118,7 +117,7 @@ function acceptedMessage(message: JsonObject): JsonObject {
 
 /** Whether content has only parts of text, which have nothing else. */
 function isPlainText(content: unknown): content is readonly { readonly text: string }[] {
-  return arrayOf(content).length > 0 && arrayOf(content).every(isPlainPart);
+  return listOf(content).length > 0 && listOf(content).every(isPlainPart);
 }
 
 function isPlainPart(part: unknown): boolean {

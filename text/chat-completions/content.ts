@@ -1,6 +1,5 @@
 /** The shapes, besides the format's own, in which chat-completions upstreams send text and reasoning. */
-import { arrayOf, objectOf, stringOf } from '../upstream-errors.ts';
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { isObject, type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 import type { Piece } from './thinking-tags.ts';
 
 const REASONING_TYPES = new Set(['thinking', 'reasoning', 'reasoning_content', 'thought']);
@@ -33,7 +32,7 @@ export function reasoningOf(answer: JsonObject): string {
 /** The text and reasoning in the content, in order. Content is a string, but some upstreams send parts. */
 export function piecesOfContent(content: unknown): Piece[] {
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
-  return arrayOf(content)
+  return listOf(content)
     .map(pieceOfPart)
     .filter(({ text }) => text !== '');
 }

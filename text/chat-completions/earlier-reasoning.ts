@@ -2,8 +2,7 @@
  * The reasoning of earlier answers, without which some models refuse a conversation. Clients drop it, or never got it; the models
  * accept a blank in its place: https://api-docs.deepseek.com/guides/thinking_mode
  */
-import type { JsonObject } from '../../domain/json.ts';
-import { stringOf } from '../upstream-errors.ts';
+import { type JsonObject, stringOf } from '../../domain/json.ts';
 import type { UpstreamOptions } from '../wire-format.ts';
 
 type Model = Pick<UpstreamOptions, 'model' | 'baseModel' | 'reasons'>;

@@ -2,10 +2,9 @@
  * System text for models whose template takes one system message, at the beginning:
  * https://github.com/experientiallabs/experiential/pull/956
  */
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { isObject, type JsonObject, listOf, stringOf } from '../../domain/json.ts';
 import type { TextPart, Turn } from '../canonical.ts';
 import { hoistSystem, reminderText } from '../turns.ts';
-import { arrayOf, stringOf } from '../upstream-errors.ts';
 import type { UpstreamOptions } from '../wire-format.ts';
 
 type Model = Pick<UpstreamOptions, 'model' | 'baseModel'>;
@@ -23,7 +22,7 @@ export function withOneSystem(turns: readonly Turn[], { model, baseModel = model
 /** The same for the messages of a client's own body. */
 export function withOneSystemMessage(body: JsonObject, { model, baseModel = model }: Model): JsonObject {
   if (!TAKE_ONE.test(baseModel)) return body;
-  const messages = arrayOf(body['messages']).filter(isObject);
+  const messages = listOf(body['messages']).filter(isObject);
   if (!hasFurtherSystem(messages)) return body;
   const first = messages.findIndex(({ role }) => role !== 'system');
   const leading = messages.slice(0, first === -1 ? messages.length : first);
@@ -46,7 +45,7 @@ function hasFurtherSystem(turns: readonly { readonly role?: unknown }[]): boolea
 
 function textOf({ content }: JsonObject): string {
   if (typeof content === 'string') return content;
-  return arrayOf(content)
+  return listOf(content)
     .filter(isObject)
     .map(({ text }) => stringOf(text))
     .join('\n\n');

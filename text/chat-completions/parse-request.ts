@@ -1,11 +1,10 @@
 /** A chat-completions body as a canonical request: contract 4.8.1. */
 import { badRequest } from '../../domain/errors.ts';
-import type { JsonObject } from '../../domain/json.ts';
+import { type JsonObject, listOf, objectOf } from '../../domain/json.ts';
 import type { AssistantPart, TextRequest, Turn, UnusedFields, WebSearch } from '../canonical.ts';
 import { CallsByName } from '../calls-by-name.ts';
 import { compact, readArray, readId, readName } from '../read.ts';
 import { unusedFields } from '../unused-fields.ts';
-import { arrayOf as arrayOfAnything, objectOf } from '../upstream-errors.ts';
 import { webSearchOf } from '../web-search.ts';
 import type { ParseContext } from '../wire-format.ts';
 import { CONTENT, isCustom, READ_REQUEST, readAudioOutput, readMessage } from './request-shape.ts';
@@ -65,8 +64,8 @@ function toolsOf(
 
 /** Whether tools, or calls in the conversation, take free text. */
 function hasCustomTools({ tools, messages }: JsonObject): boolean {
-  const calls = arrayOfAnything(messages).flatMap((message) => arrayOfAnything(objectOf(message)['tool_calls']));
-  return [...arrayOfAnything(tools), ...calls].some(isCustom);
+  const calls = listOf(messages).flatMap((message) => listOf(objectOf(message)['tool_calls']));
+  return [...listOf(tools), ...calls].some(isCustom);
 }
 
 function chatFieldsOf(request: Request): JsonObject | undefined {

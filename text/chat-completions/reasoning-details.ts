@@ -2,8 +2,7 @@
  * The signed reasoning of OpenRouter's answers, without which it refuses later calls of Gemini models and the thinking of Claude models. The
  * canonical signature is the list as JSON: https://openrouter.ai/docs/guides/best-practices/reasoning-tokens#preserving-reasoning
  */
-import { isObject, type JsonObject } from '../../domain/json.ts';
-import { arrayOf, objectOf, stringOf } from '../upstream-errors.ts';
+import { isObject, type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 
 /** The fields whose text comes in pieces. */
 const TEXTS = ['text', 'summary'] as const;
@@ -18,7 +17,7 @@ export class ReasoningDetails {
   /** Takes a delta or a message. A detail continues the one with its type and index; details of one list are distinct. */
   take(delta: JsonObject): void {
     const seen = new Set<string>();
-    for (const detail of arrayOf(delta['reasoning_details']).map(objectOf)) {
+    for (const detail of listOf(delta['reasoning_details']).map(objectOf)) {
       const key = JSON.stringify([detail['type'], detail['index']]);
       const position = seen.has(key) || detail['index'] === undefined ? undefined : this.#positions.get(key);
       const earlier = position === undefined ? undefined : this.#details[position];
@@ -67,7 +66,7 @@ function joined(earlier: JsonObject, detail: JsonObject): JsonObject {
 export function detailsOf(signature: string | undefined): readonly JsonObject[] {
   if (signature?.startsWith('[') !== true) return [];
   try {
-    return arrayOf(JSON.parse(signature)).filter(isObject);
+    return listOf(JSON.parse(signature)).filter(isObject);
   } catch {
     return [];
   }

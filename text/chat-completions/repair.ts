@@ -1,5 +1,5 @@
 /** Repairs chat completions that are passed on: contract 4.8.1. */
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { countOf, isObject, type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 import { newCallId } from '../call-ids.ts';
 import type { StreamEvent } from '../canonical.ts';
 import { finishReasonOf } from '../finish-reasons.ts';
@@ -7,7 +7,6 @@ import { repairEvent, withUsage } from '../repair-event.ts';
 import { DONE, encodeEvent, type ServerSentEvent } from '../sse.ts';
 import type { Emit } from '../stage.ts';
 import { argumentsTextOf } from '../turns.ts';
-import { arrayOf, countOf, objectOf, stringOf } from '../upstream-errors.ts';
 import type { RepairContext, Repairer, StreamRepairer } from '../wire-format.ts';
 import { piecesOfContent } from './content.ts';
 import { FINISH_REASONS, renderUsage } from './render-result.ts';
@@ -113,7 +112,7 @@ class ChatStreamRepairer implements StreamRepairer {
   /** Usage in the middle of an answer is not what is charged in the end. */
   #withUsage(chunk: JsonObject): JsonObject {
     if (!isObject(chunk['usage'])) return chunk;
-    const choices = arrayOf(chunk['choices']).map(objectOf);
+    const choices = listOf(chunk['choices']).map(objectOf);
     if (choices.length > 0 && choices.every((choice) => stringOf(choice['finish_reason']) === '')) return chunk;
     if (choices.length === 0) this.#lacksUsage = false;
     return withUsage(chunk, 'usage', this.#context.usage(), renderUsage);
@@ -160,7 +159,7 @@ class ChatStreamRepairer implements StreamRepairer {
 
 /** Returns the same object when no choice changes. */
 function withChoices(completion: JsonObject, repair: (choice: JsonObject, place: number) => JsonObject): JsonObject {
-  const choices = arrayOf(completion['choices']).map(objectOf);
+  const choices = listOf(completion['choices']).map(objectOf);
   const repaired = choices.map(repair);
   return repaired.every((choice, index) => choice === choices[index])
     ? completion

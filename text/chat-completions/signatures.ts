@@ -2,10 +2,9 @@
  * The signatures of calls in chat completions, in the field in which Google's service has them
  * (https://ai.google.dev/gemini-api/docs/thought-signatures). Clients send it back with the call.
  */
-import type { JsonObject } from '../../domain/json.ts';
+import { type JsonObject, objectOf, stringOf } from '../../domain/json.ts';
 import { mapField, mapItems } from '../map-json.ts';
 import type { ReplaceSignature, SignaturePlaces } from '../signatures.ts';
-import { objectOf, stringOf } from '../upstream-errors.ts';
 
 const FIELD = 'thought_signature';
 

@@ -1,8 +1,7 @@
 /** The tool calls of an answer, whose pieces upstreams of the format mark in several ways. */
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { countOf, isObject, type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 import { ObjectText } from '../object-text.ts';
 import { argumentsTextOf } from '../turns.ts';
-import { arrayOf, countOf, objectOf, stringOf } from '../upstream-errors.ts';
 import { signatureOf } from './signatures.ts';
 
 export interface ToolCall {
@@ -141,7 +140,7 @@ function isAnotherCall(call: ToolCall, id: string, name: string): boolean {
 
 /** The calls in a delta, including the older form with one call per message, which some upstreams send empty. */
 export function callsOf(delta: JsonObject): JsonObject[] {
-  const calls = arrayOf(delta['tool_calls']).map(objectOf);
+  const calls = listOf(delta['tool_calls']).map(objectOf);
   const { name, arguments: text } = objectOf(delta['function_call']);
   if (calls.length > 0 || (stringOf(name) === '' && argumentsTextOf(text) === '')) return calls;
   return [{ index: 0, function: { name, arguments: text } }];

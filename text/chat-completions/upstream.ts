@@ -1,21 +1,11 @@
 /** The answers of chat-completions upstreams as canonical events. */
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { countOf, isObject, type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 import { parseEventData } from '../answer-json.ts';
 import type { AudioPart, FinishReason, StreamEvent, TextRequest } from '../canonical.ts';
 import { checkFinish, finishReasonOf } from '../finish-reasons.ts';
 import { DONE, type ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
-import {
-  arrayOf,
-  countOf,
-  errorIn,
-  malformedAnswer,
-  objectOf,
-  readErrorMessage,
-  stringOf,
-  type UpstreamError,
-  upstreamError,
-} from '../upstream-errors.ts';
+import { errorIn, malformedAnswer, readErrorMessage, type UpstreamError, upstreamError } from '../upstream-errors.ts';
 import { readUsage } from '../usage.ts';
 import { eventsOfCall, canWrapCalls } from '../unwrap-calls.ts';
 import { piecesOfContent, reasoningOf } from './content.ts';
@@ -28,7 +18,7 @@ import { type CallPiece, callsOf, type ToolCall, ToolCalls } from './tool-calls.
 export function parseResult(body: unknown): StreamEvent[] {
   if (!isObject(body)) throw malformedAnswer();
   throwIfError(body);
-  if (arrayOf(body['choices']).length === 0) throw malformedAnswer();
+  if (listOf(body['choices']).length === 0) throw malformedAnswer();
   const events: StreamEvent[] = [];
   const emit = (event: StreamEvent): void => void events.push(event);
   const parser = new ChatStreamParser({ tools: [] });
@@ -119,7 +109,7 @@ export class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       this.#started = true;
       emit({ type: 'response-start', id: stringOf(chunk['id']) || null, model: stringOf(chunk['model']) || null });
     }
-    for (const [position, item] of arrayOf(chunk['choices']).entries()) {
+    for (const [position, item] of listOf(chunk['choices']).entries()) {
       const choice = objectOf(item);
       const index = countOf(choice['index']) ?? position;
       // Some upstreams send the whole message at the end of a stream, usually a second time.
@@ -136,7 +126,7 @@ export class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       this.#endCalls(index, state, emit);
     }
     // Some upstreams put the usage into the choice of the last chunk.
-    const usage = chunk['usage'] ?? objectOf(arrayOf(chunk['choices'])[0])['usage'];
+    const usage = chunk['usage'] ?? objectOf(listOf(chunk['choices'])[0])['usage'];
     if (isObject(usage)) emit({ type: 'usage', usage: readUsage(usage) });
   }
 

@@ -1,5 +1,5 @@
 /** The answers of Converse as canonical events: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html */
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { countOf, isObject, type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 import { parseEventData } from '../answer-json.ts';
 import { type AnswerPart, type StreamEvent, UNREPORTED_USAGE, type Usage } from '../canonical.ts';
 import { eventsOfPart } from '../collect.ts';
@@ -8,16 +8,7 @@ import { compact } from '../read.ts';
 import type { ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import { argumentsTextOf } from '../turns.ts';
-import {
-  arrayOf,
-  countOf,
-  malformedAnswer,
-  objectOf,
-  readErrorMessage,
-  stringOf,
-  type UpstreamError,
-  upstreamError,
-} from '../upstream-errors.ts';
+import { malformedAnswer, readErrorMessage, type UpstreamError, upstreamError } from '../upstream-errors.ts';
 
 export function parseResult(body: unknown): StreamEvent[] {
   if (!isObject(body)) throw malformedAnswer();
@@ -85,7 +76,7 @@ function usageOf(usage: JsonObject): Usage {
   const input = countOf(usage['inputTokens']);
   const cacheRead = countOf(usage['cacheReadInputTokens'] ?? usage['cacheReadInputTokenCount']);
   const cacheWrite = countOf(usage['cacheWriteInputTokens'] ?? usage['cacheWriteInputTokenCount']);
-  const longLived = arrayOf(usage['cacheDetails'])
+  const longLived = listOf(usage['cacheDetails'])
     .map(objectOf)
     .find(({ ttl }) => ttl === '1h');
   return {

@@ -1,11 +1,11 @@
 /** Embeddings, as clients ask for them, and the requests to upstreams that speak chat completions: contract 4.8.5. */
 import { presentTypedError } from '../../domain/error-envelope.ts';
 import { ServiceError } from '../../domain/errors.ts';
+import { objectOf } from '../../domain/json.ts';
 import type { EmbeddingsOptions, TextRequest } from '../canonical.ts';
 import { headersOf } from '../chat-completions/build-request.ts';
 import { renderError } from '../chat-completions/errors.ts';
 import { forwardedFields } from '../fields.ts';
-import { objectOf } from '../upstream-errors.ts';
 import type { SingleFormat, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { readRequest } from './request-shape.ts';
 

@@ -3,14 +3,14 @@
  * reader holds one vector at a time, and changes a vector only if the client wants another encoding. The other fields are
  * read at the end, and written anew.
  */
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { countOf, isObject, type JsonObject, objectOf } from '../../domain/json.ts';
 import { type EmbeddingsOptions, UNREPORTED_USAGE } from '../canonical.ts';
 import { throwIfError } from '../chat-completions/upstream.ts';
 import type { Frame } from '../frames.ts';
 import type { Meter } from '../meter.ts';
 import { cutShort } from '../normalize.ts';
 import type { Emit, Stage } from '../stage.ts';
-import { countOf, malformedAnswer, objectOf } from '../upstream-errors.ts';
+import { malformedAnswer } from '../upstream-errors.ts';
 import { readUsage } from '../usage.ts';
 
 export interface VectorOptions extends Pick<EmbeddingsOptions, 'inputCount' | 'encoding' | 'shape'> {

@@ -1,6 +1,6 @@
 /** A canonical request as a native body. */
 import { badRequest } from '../../domain/errors.ts';
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { isObject, type JsonObject, listOf } from '../../domain/json.ts';
 import type {
   AssistantPart,
   AudioOutput,
@@ -27,7 +27,6 @@ import {
   textOf,
   transcriptOf,
 } from '../turns.ts';
-import { arrayOf } from '../upstream-errors.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { renderMedia } from './media.ts';
 import { camelCased } from './names.ts';
@@ -63,9 +62,9 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
 export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
   const { contents, systemInstruction, tools, toolConfig, generationConfig } = camelCased(body);
   const isFull = options.compatibility === 'full';
-  const functions = arrayOf(tools).flatMap((tool) => {
+  const functions = listOf(tools).flatMap((tool) => {
     const declarations = isObject(tool) ? camelCased(tool)['functionDeclarations'] : undefined;
-    return arrayOf(declarations);
+    return listOf(declarations);
   });
   const declared = functions.length === 0 ? [] : [{ functionDeclarations: functions }];
   const offered = options.maxWebSearches === undefined ? declared : [...declared, ...searchTools(tools)];

@@ -1,5 +1,5 @@
 /** https://ai.google.dev/api/tokens */
-import { countOf, objectOf } from '../upstream-errors.ts';
+import { countOf, objectOf } from '../../domain/json.ts';
 import type { InputCount } from '../wire-format.ts';
 
 export const inputCount: InputCount = {

@@ -2,9 +2,9 @@
  * Arguments of a call that arrive in pieces. Each piece has a path, such as `$.trip.stops[0]`, and a string may be
  * spread over several: https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling
  */
-import type { JsonObject } from '../../domain/json.ts';
+import { type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 import { jsonTextOf } from '../json/write.ts';
-import { arrayOf, malformedAnswer, objectOf, stringOf } from '../upstream-errors.ts';
+import { malformedAnswer } from '../upstream-errors.ts';
 
 const STEP = /\.([^.[\]]+)|\[(\d{1,9})\]|\['([^']*)'\]|\["([^"]*)"\]/y;
 
@@ -26,7 +26,7 @@ export class PartialArguments {
   take(call: JsonObject): void {
     const args = objectOf(call['args']);
     this.#base = Object.keys(this.#base).length === 0 ? args : { ...this.#base, ...args };
-    for (const piece of arrayOf(call['partialArgs'])) this.#put(objectOf(piece));
+    for (const piece of listOf(call['partialArgs'])) this.#put(objectOf(piece));
   }
 
   /** The JSON text of everything so far. */

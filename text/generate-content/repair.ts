@@ -1,16 +1,15 @@
 /** Repairs native answers that are passed on: contract 4.8.4. */
 import { finishReasonOf } from '../finish-reasons.ts';
-import type { JsonObject } from '../../domain/json.ts';
+import { type JsonObject, listOf, objectOf } from '../../domain/json.ts';
 import { repairEvent, withUsage } from '../repair-event.ts';
 import type { ServerSentEvent } from '../sse.ts';
 import type { Emit } from '../stage.ts';
-import { arrayOf, objectOf } from '../upstream-errors.ts';
 import type { RepairContext, Repairer, StreamRepairer } from '../wire-format.ts';
 import { EMPTY_PART, FINISH_REASONS, hasThoughts, renderUsage } from './render-result.ts';
 
 export function createRepairer(context: RepairContext): Repairer {
   const repair = (response: JsonObject): JsonObject => {
-    const candidates = arrayOf(response['candidates']).map(objectOf);
+    const candidates = listOf(response['candidates']).map(objectOf);
     const known = candidates.map(withKnownReason);
     const repaired = hasThoughts(context.request) ? known : known.map(withoutThoughts);
     const isSound = repaired.every((candidate, index) => candidate === candidates[index]);
@@ -37,7 +36,7 @@ class NativeStreamRepairer implements StreamRepairer {
     let isEmpty = false;
     const repaired = repairEvent(event, IS_OF_INTEREST, (response) => {
       const shown = this.#repair(response);
-      isEmpty = shown !== response && arrayOf(shown['candidates']).every(isWithoutContent);
+      isEmpty = shown !== response && listOf(shown['candidates']).every(isWithoutContent);
       return shown;
     });
     if (!isEmpty) emit(repaired);
@@ -60,7 +59,7 @@ function withKnownReason(candidate: JsonObject): JsonObject {
 /** The candidate without thoughts, which clients do not get; a candidate with a finish reason keeps a part. */
 function withoutThoughts(candidate: JsonObject): JsonObject {
   const content = objectOf(candidate['content']);
-  const parts = arrayOf(content['parts']);
+  const parts = listOf(content['parts']);
   const shown = parts.filter((part) => objectOf(part)['thought'] !== true);
   if (shown.length === parts.length) return candidate;
   const hasEnded = candidate['finishReason'] !== undefined;
@@ -70,5 +69,5 @@ function withoutThoughts(candidate: JsonObject): JsonObject {
 /** Whether an unfinished candidate has no parts left. */
 function isWithoutContent(candidate: unknown): boolean {
   const { content, finishReason } = objectOf(candidate);
-  return finishReason === undefined && arrayOf(objectOf(content)['parts']).length === 0;
+  return finishReason === undefined && listOf(objectOf(content)['parts']).length === 0;
 }

@@ -1,6 +1,6 @@
 /** The fields of a native request: those of contract 4.8.4, in either spelling, and others, without effect. */
 import { badRequest } from '../../domain/errors.ts';
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { isObject, type JsonObject, listOf } from '../../domain/json.ts';
 import { ref } from '../../domain/json-schema.ts';
 import type {
   AudioOutput,
@@ -38,7 +38,6 @@ import {
 } from '../read.ts';
 import { JSON_SCHEMA, MAX_OUTPUT_TOKENS, outputTokens, PENALTY, TEMPERATURE } from '../settings.ts';
 import { unusedFields } from '../unused-fields.ts';
-import { arrayOf as arrayOfAnything } from '../upstream-errors.ts';
 import { readFileData, readInlineData } from './media.ts';
 import { camelCased, closedNativeFields, nativeFields } from './names.ts';
 import { jsonSchemaOf } from './schema.ts';
@@ -257,7 +256,7 @@ function outputFormatOf(config: GenerationConfig): OutputFormat | undefined {
 
 /** A schema with the value in a property, because most upstreams accept only schemas of objects. A text is never null. */
 function enumOf(answer: JsonObject, path: string): OutputFormat {
-  const values = arrayOfAnything(answer['enum']).filter((value) => value !== null);
+  const values = listOf(answer['enum']).filter((value) => value !== null);
   const isEnum = values.length > 0 && values.every((value) => typeof value === 'string');
   if (!isEnum) throw badRequest(`"${path}" must have "enum", a list of texts, for the type ${ENUM_TYPE}`);
   const value = { ...answer, type: 'string', enum: values };
@@ -327,7 +326,7 @@ const TOOLS_OF_SPECIFICATION = toolsOf({});
 
 /** The tools of a client that the vendor would run, besides the search of {@link findWebSearch}. */
 export function builtInTools(tools: unknown, webSearch: WebSearch | undefined): UnusedFields {
-  const sent = arrayOfAnything(tools).flatMap((tool) => (isObject(tool) ? Object.keys(camelCased(tool)) : []));
+  const sent = listOf(tools).flatMap((tool) => (isObject(tool) ? Object.keys(camelCased(tool)) : []));
   const names = [...SEARCHES, ...OTHER_BUILT_IN_TOOLS]
     .filter((name) => sent.includes(name))
     .map((name) => `tools.${name}`);
@@ -341,7 +340,7 @@ export function findWebSearch(tools: unknown): WebSearch | undefined {
 
 /** The tools for an upstream that may search: https://ai.google.dev/gemini-api/docs/google-search */
 export function searchTools(tools: unknown): readonly JsonObject[] {
-  return arrayOfAnything(tools).flatMap((tool) => {
+  return listOf(tools).flatMap((tool) => {
     const { googleSearch } = isObject(tool) ? camelCased(tool) : {};
     return isObject(googleSearch) ? [{ googleSearch }] : [];
   });

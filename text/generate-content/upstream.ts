@@ -1,5 +1,5 @@
 /** The answers of native upstreams as canonical events. */
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { countOf, isObject, type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 import { addCounts } from '../../domain/text-tokens.ts';
 import { parseEventData } from '../answer-json.ts';
 import { newCallId } from '../call-ids.ts';
@@ -7,16 +7,7 @@ import { type StreamEvent, UNREPORTED_USAGE, type Usage } from '../canonical.ts'
 import { checkFinish, finishReasonOf } from '../finish-reasons.ts';
 import type { ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
-import {
-  arrayOf,
-  countOf,
-  malformedAnswer,
-  objectOf,
-  readErrorMessage,
-  stringOf,
-  type UpstreamError,
-  upstreamError,
-} from '../upstream-errors.ts';
+import { malformedAnswer, readErrorMessage, type UpstreamError, upstreamError } from '../upstream-errors.ts';
 import { settleUsage } from '../usage.ts';
 import { PartialArguments } from './partial-arguments.ts';
 
@@ -31,7 +22,7 @@ export function parseResult(body: unknown): StreamEvent[] {
   const emit = (event: StreamEvent): void => void events.push(event);
   const parser = new NativeStreamParser();
   parser.takeWhole(responses, emit);
-  if (responses.every((response) => arrayOf(response['candidates']).length === 0)) throw malformedAnswer();
+  if (responses.every((response) => listOf(response['candidates']).length === 0)) throw malformedAnswer();
   return events;
 }
 
@@ -42,9 +33,9 @@ export function parseStream(): Stage<ServerSentEvent, StreamEvent> {
 /** @param body `{error: {code, message, status, details}}`: https://google.aip.dev/193 */
 export function parseError(status: number, body: unknown, retryAfterSeconds?: number): UpstreamError {
   // A stream that fails before its first event is answered with a list of one error.
-  const error = objectOf(objectOf(arrayOf(body)[0] ?? body)['error']);
+  const error = objectOf(objectOf(listOf(body)[0] ?? body)['error']);
   const reported = readErrorMessage(body, error);
-  const details = arrayOf(error['details']).map(objectOf);
+  const details = listOf(error['details']).map(objectOf);
   // A wrong key, which is the gateway's own, is reported as an invalid argument.
   if (details.some((detail) => detail['reason'] === 'API_KEY_INVALID')) return upstreamError(401, [], reported);
   const isTooLong = /exceeds the maximum number of (input )?tokens/i.test(stringOf(error['message']));
@@ -112,7 +103,7 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       // Formats that start with the usage need the usage of the input.
       if (usage !== null) emit({ type: 'usage', usage });
     }
-    for (const [position, item] of arrayOf(response['candidates']).entries()) {
+    for (const [position, item] of listOf(response['candidates']).entries()) {
       this.#takeCandidate(objectOf(item), position, emit);
     }
     // The count includes the parts of this event.
@@ -128,7 +119,7 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     }
     if (isObject(candidate['groundingMetadata'])) this.#takeSearches(candidate['groundingMetadata'], choice, emit);
     const { parts } = objectOf(candidate['content']);
-    for (const part of arrayOf(parts)) this.#takePart(objectOf(part), choice, emit);
+    for (const part of listOf(parts)) this.#takePart(objectOf(part), choice, emit);
     const reported = stringOf(candidate['finishReason']);
     if (finishReasonOf(reported) === null) return;
     checkFinish(reported, true);
@@ -136,7 +127,7 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   }
 
   #takeSearches({ webSearchQueries }: JsonObject, choice: number, emit: Emit<StreamEvent>): void {
-    const count = arrayOf(webSearchQueries).length;
+    const count = listOf(webSearchQueries).length;
     if (count <= (this.#webSearches.get(choice) ?? 0)) return;
     this.#webSearches.set(choice, count);
     emit({ type: 'usage', usage: this.#withSearches(UNREPORTED_USAGE) });
@@ -252,7 +243,7 @@ export function usageOf(metadata: JsonObject): Usage {
 /** The audio tokens of lists by modality: https://ai.google.dev/api/generate-content#UsageMetadata */
 function countAudio(metadata: JsonObject, lists: readonly string[]): number | null {
   return lists
-    .flatMap((list) => arrayOf(metadata[list]))
+    .flatMap((list) => listOf(metadata[list]))
     .filter((entry) => objectOf(entry)['modality'] === 'AUDIO')
     .map((entry) => countOf(objectOf(entry)['tokenCount']))
     .reduce(addCounts, null);

@@ -2,11 +2,10 @@
  * Fields of the format that vendors accept only with the header `anthropic-beta`
  * (https://platform.claude.com/docs/en/api/beta-headers). Header and fields reach a vendor together or not at all.
  */
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { isObject, type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 import type { UnusedFields } from '../canonical.ts';
 import { compact } from '../read.ts';
 import { mapItems } from '../map-json.ts';
-import { arrayOf, objectOf, stringOf } from '../upstream-errors.ts';
 
 /** Betas that change neither prices nor what the vendor stores or runs. */
 const PASSED_ON =
@@ -48,7 +47,7 @@ export function betaFieldsOf(tool: JsonObject): JsonObject | undefined {
 
 /** The fields of tools in a body that need a beta; without one they have no effect. */
 export function findBetaFields({ tools }: JsonObject, betas: readonly string[]): UnusedFields {
-  const sent = arrayOf(tools).map(objectOf);
+  const sent = listOf(tools).map(objectOf);
   const fields = TOOL_FIELDS.filter((field) => sent.some((tool) => tool[field] !== undefined));
   const names = fields.map((field) => `tools.${field}`);
   return betas.length === 0 ? { always: names, converted: [] } : { always: [], converted: names };
@@ -64,7 +63,7 @@ export function withoutBetaFields(body: JsonObject, keepsSearches = false): Json
     const kept = mapItems(message, 'content', (block) =>
       keepsSearches && SEARCH_BLOCKS.includes(block['type']) ? block : blockOf(block),
     );
-    const isEmpty = kept !== message && arrayOf(kept['content']).length === 0;
+    const isEmpty = kept !== message && listOf(kept['content']).length === 0;
     return isEmpty ? null : kept;
   });
 }

@@ -1,6 +1,6 @@
 /** A canonical request as a messages body. */
 import { badRequest } from '../../domain/errors.ts';
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { isObject, type JsonObject, objectOf } from '../../domain/json.ts';
 import type {
   AssistantPart,
   CacheBreakpoint,
@@ -32,7 +32,6 @@ import {
   transcriptOf,
   withoutFinalSpace,
 } from '../turns.ts';
-import { objectOf } from '../upstream-errors.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { withoutBetaFields } from './betas.ts';
 import { isWebSearchTool, READ_REQUEST } from './request-shape.ts';

@@ -1,10 +1,9 @@
 /** Repairs messages that are passed on: contract 4.8.3. */
-import type { JsonObject } from '../../domain/json.ts';
+import { countOf, type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 import type { Finish, StreamEvent } from '../canonical.ts';
 import { repairEvent, withUsage } from '../repair-event.ts';
 import { encodeEvent, type ServerSentEvent } from '../sse.ts';
 import type { Emit } from '../stage.ts';
-import { arrayOf, countOf, objectOf, stringOf } from '../upstream-errors.ts';
 import type { RepairContext, Repairer, StreamRepairer } from '../wire-format.ts';
 import { EMPTY_TEXT, renderStop, renderUsage, STOP_REASONS } from './render-result.ts';
 import { stopReasonOf } from './upstream.ts';
@@ -13,10 +12,10 @@ export function createRepairer(context: RepairContext): Repairer {
   return {
     repairResult: (message) => {
       if (isPaused(message, context)) return withUsage(message, 'usage', context.usage(), renderUsage);
-      const types = arrayOf(message['content']).map((block) => objectOf(block)['type']);
+      const types = listOf(message['content']).map((block) => objectOf(block)['type']);
       const known = withKnownReason(message, types.includes('tool_use'));
       const isEmpty = !types.includes('tool_use') && !types.includes('text');
-      const repaired = isEmpty ? { ...known, content: [...arrayOf(message['content']), EMPTY_TEXT] } : known;
+      const repaired = isEmpty ? { ...known, content: [...listOf(message['content']), EMPTY_TEXT] } : known;
       return withUsage(repaired, 'usage', context.usage(), renderUsage);
     },
     repairStream: () => new MessagesStreamRepairer(context),

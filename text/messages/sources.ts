@@ -1,10 +1,9 @@
 /** What documents and search results of a request have in no other format: https://platform.claude.com/docs/en/build-with-claude/citations */
-import { isObject, type JsonObject } from '../../domain/json.ts';
-import { arrayOf, objectOf } from '../upstream-errors.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../../domain/json.ts';
 
 /** The names of the fields that only models with this format know, such as `document.citations`. */
 export function findSourceFields({ messages }: JsonObject): readonly string[] {
-  const blocks = arrayOf(messages).flatMap((message) => blocksIn(objectOf(message)));
+  const blocks = listOf(messages).flatMap((message) => blocksIn(objectOf(message)));
   return [...new Set(blocks.flatMap((block) => fieldsOf(block)))];
 }
 

@@ -1,5 +1,5 @@
 /** The answers of messages upstreams as canonical events. */
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { countOf, isObject, type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 import { parseEventData } from '../answer-json.ts';
 import { type AnswerPart, type FinishReason, type StreamEvent, UNREPORTED_USAGE, type Usage } from '../canonical.ts';
 import { eventsOfPart } from '../collect.ts';
@@ -9,17 +9,7 @@ import { compact } from '../read.ts';
 import { DONE, type ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import { argumentsTextOf } from '../turns.ts';
-import {
-  arrayOf,
-  countOf,
-  errorIn,
-  malformedAnswer,
-  objectOf,
-  readErrorMessage,
-  stringOf,
-  type UpstreamError,
-  upstreamError,
-} from '../upstream-errors.ts';
+import { errorIn, malformedAnswer, readErrorMessage, type UpstreamError, upstreamError } from '../upstream-errors.ts';
 
 /** Failures that only the message identifies, because the type says no more than "invalid". */
 const CODE_BY_SENTENCE: readonly (readonly [RegExp, string])[] = [
@@ -179,7 +169,7 @@ class MessagesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     const isCallOpen = [...this.#blocks.values()].some(({ type }) => type === 'tool-call');
     if (this.#blockCount > 0 && (isOther || isCallOpen)) throw cutShort();
     this.#message = message;
-    for (const [index, block] of arrayOf(message['content']).entries()) {
+    for (const [index, block] of listOf(message['content']).entries()) {
       const part = partOf(objectOf(block));
       if (part !== null) this.#partsOfStart.set(index, part);
     }

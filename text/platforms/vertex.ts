@@ -4,10 +4,9 @@
  * https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference
  */
 import { badRequest } from '../../domain/errors.ts';
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { isObject, type JsonObject, listOf } from '../../domain/json.ts';
 import { compact } from '../read.ts';
 import { mapItems } from '../map-json.ts';
-import { arrayOf } from '../upstream-errors.ts';
 import type { UpstreamRequest } from '../wire-format.ts';
 import { pathOfModel, type Platform } from './platform.ts';
 
@@ -57,7 +56,7 @@ const LATER_GEMINI = /^gemini-embedding-(?!001)/;
  */
 function embeddings({ headers, body }: UpstreamRequest): UpstreamRequest {
   const { model, input, dimensions } = body;
-  const texts = Array.isArray(input) ? arrayOf(input) : [input];
+  const texts = Array.isArray(input) ? listOf(input) : [input];
   if (!texts.every((text) => typeof text === 'string')) {
     throw badRequest('"input" must be a text or texts: this model takes no token ids');
   }

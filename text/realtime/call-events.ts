@@ -3,8 +3,7 @@
  * checks what the upstream reports.
  */
 import { badRequest } from '../../domain/errors.ts';
-import type { JsonObject } from '../../domain/json.ts';
-import { objectOf, stringOf } from '../upstream-errors.ts';
+import { type JsonObject, objectOf, stringOf } from '../../domain/json.ts';
 import { checkTools } from './settings.ts';
 
 /** Settings that stop the transcription of the input, at a price that the catalogue does not have. */

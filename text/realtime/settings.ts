@@ -3,7 +3,7 @@
  * knows, because the fields decide what a response may cost and what the vendor does in the operator's account.
  */
 import { badRequest } from '../../domain/errors.ts';
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { isObject, type JsonObject, objectOf } from '../../domain/json.ts';
 
 /** The model of a session as the client names it, and the bound of its responses. */
 export interface SessionRules {
@@ -67,8 +67,8 @@ export function checkSession(session: unknown, rules: SessionRules, path = 'sess
 /** The settings that a session starts with: those of its secret, with the voice detection that vendors have by default. */
 export function initialSettings(settings: JsonObject | null): JsonObject {
   const { audio } = settings ?? {};
-  const audioSettings = isObject(audio) ? audio : {};
-  const input = isObject(audioSettings['input']) ? audioSettings['input'] : {};
+  const audioSettings = objectOf(audio);
+  const input = objectOf(audioSettings['input']);
   return {
     ...settings,
     audio: { ...audioSettings, input: { turn_detection: { type: 'server_vad' }, ...input } },
@@ -155,7 +155,7 @@ function withTranscription(
   transcriptions: SessionRules['transcriptions'],
 ): JsonObject {
   if (transcription === null) return { ...input, transcription };
-  const { model, ...others } = isObject(transcription) ? transcription : {};
+  const { model, ...others } = objectOf(transcription);
   const name = typeof model === 'string' ? transcriptions.get(model) : undefined;
   return name === undefined ? input : { ...input, transcription: { ...others, model: name } };
 }

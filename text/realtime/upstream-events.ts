@@ -1,8 +1,7 @@
 /** The events of an upstream of a realtime session, as the client gets them. */
 import type { ServiceError } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
-import { isObject, type JsonObject } from '../../domain/json.ts';
-import { stringOf } from '../upstream-errors.ts';
+import { isObject, type JsonObject, objectOf, stringOf } from '../../domain/json.ts';
 
 /** Whether a failure is about the operator's account at the vendor, and not about the client's event. */
 const CLIENT_ERROR = 'invalid_request_error';
@@ -89,7 +88,7 @@ export function showError(
   clientEventId: string | null,
   redact: (message: string) => string,
 ): JsonObject {
-  const sent = isObject(error) ? error : {};
+  const sent = objectOf(error);
   const code = stringOf(sent['code']);
   const param = stringOf(sent['param']);
   const isClients = sent['type'] === CLIENT_ERROR && !OPERATOR_CODES.test(code);

@@ -1,10 +1,10 @@
 /** Answers of upstreams that rank documents: those of Cohere, and those in the shape of Jina. */
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { countOf, type JsonObject, objectOf } from '../../domain/json.ts';
 import { type RerankOptions, UNREPORTED_USAGE } from '../canonical.ts';
 import { throwIfError } from '../chat-completions/upstream.ts';
 import type { Meter } from '../meter.ts';
 import { estimateTokens } from '../token-estimate.ts';
-import { countOf, malformedAnswer, objectOf } from '../upstream-errors.ts';
+import { malformedAnswer } from '../upstream-errors.ts';
 import { readUsage } from '../usage.ts';
 import { searchesOf } from './index.ts';
 
@@ -53,7 +53,7 @@ function readResults(results: unknown, documentCount: number): readonly RankedDo
   if (!Array.isArray(results) || results.length === 0) throw malformedAnswer();
   const seen = new Set<number>();
   const ranked = results.map((result: unknown): RankedDocument => {
-    const { index, relevance_score: score } = isObject(result) ? result : {};
+    const { index, relevance_score: score } = objectOf(result);
     const isOfDocument = typeof index === 'number' && Number.isInteger(index) && index >= 0 && index < documentCount;
     const isScored = typeof score === 'number' && Number.isFinite(score);
     if (!isOfDocument || seen.has(index) || !isScored) throw malformedAnswer();

@@ -3,10 +3,9 @@
  * the client's request or its bill: the output bound and `store`, where the upstream was given others, and the usage. Some upstreams
  * leave the output out of the end of a stream, where clients look for it.
  */
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { countOf, isObject, type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 import { repairEvent, withUsage } from '../repair-event.ts';
 import type { ServerSentEvent } from '../sse.ts';
-import { arrayOf, countOf, objectOf, stringOf } from '../upstream-errors.ts';
 import type { RepairContext, Repairer } from '../wire-format.ts';
 import { renderUsage } from './render-result.ts';
 import { RESPONSE_ENDS } from './types.ts';
@@ -52,7 +51,7 @@ export function createRepairer({ body, request, usage }: RepairContext): Repaire
 
 function withOutput(response: JsonObject, ended: EndedItems): JsonObject {
   const { output } = response;
-  if (arrayOf(output).length > 0) return response;
+  if (listOf(output).length > 0) return response;
   const items = ended.read();
   return Array.isArray(output) && items.length === 0 ? response : { ...response, output: items };
 }

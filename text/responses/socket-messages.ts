@@ -3,8 +3,7 @@
  * https://developers.openai.com/api/docs/guides/websocket-mode
  */
 import { badRequest, type ServiceError } from '../../domain/errors.ts';
-import { isObject, type JsonObject } from '../../domain/json.ts';
-import { objectOf, stringOf } from '../upstream-errors.ts';
+import { isObject, type JsonObject, objectOf, stringOf } from '../../domain/json.ts';
 import { inputItemsOf, previousResponseIdOf } from './stored.ts';
 
 /** A request for a response. */

@@ -1,7 +1,6 @@
 /** Requests that refer to stored responses: contract 4.8.2. */
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { isObject, type JsonObject, listOf } from '../../domain/json.ts';
 import { isStorable } from '../../domain/storable-text.ts';
-import { arrayOf } from '../upstream-errors.ts';
 import { itemTypeOf } from './input-items.ts';
 
 /** The stored content of a response: the new input of its request, and the response as the client got it. */
@@ -30,17 +29,17 @@ export function hasInput({ input }: JsonObject): boolean {
 
 /** The input of a request as items. */
 export function inputItemsOf({ input }: JsonObject): readonly unknown[] {
-  return typeof input === 'string' ? [{ type: 'message', role: 'user', content: input }] : arrayOf(input);
+  return typeof input === 'string' ? [{ type: 'message', role: 'user', content: input }] : listOf(input);
 }
 
 /** The items of a conversation so far. */
 export function itemsOf(contents: readonly StoredContent[]): readonly unknown[] {
-  return contents.flatMap(({ input, response }) => [...input, ...arrayOf(response['output'])]);
+  return contents.flatMap(({ input, response }) => [...input, ...listOf(response['output'])]);
 }
 
 /** The output items with an id, by their ids. */
 export function outputItemsById({ output }: JsonObject): ReadonlyMap<string, JsonObject> {
-  const items = arrayOf(output).filter(isObject);
+  const items = listOf(output).filter(isObject);
   return new Map(items.flatMap((item) => (isStorableId(item['id']) ? [[item['id'], item]] : [])));
 }
 

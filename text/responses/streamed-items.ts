@@ -2,8 +2,7 @@
  * The items of a response that occurred in its stream. Events refer to them by index, by id or not at all. Some
  * upstreams give an item another id in each event, or leave items of the stream out of the finished response.
  */
-import type { JsonObject } from '../../domain/json.ts';
-import { arrayOf, countOf, objectOf, stringOf } from '../upstream-errors.ts';
+import { countOf, type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 
 export interface ItemState {
   /** Unique among all items. */
@@ -132,10 +131,10 @@ function groupBy(states: readonly ItemState[], keyOf: (state: ItemState) => stri
 
 /** The content of an item: the text of a message, the paragraphs of reasoning, the arguments of a call. */
 export function textOfItem(item: JsonObject): string {
-  const content = arrayOf(item['content']).map(objectOf);
+  const content = listOf(item['content']).map(objectOf);
   if (item['type'] === 'message') {
     return content.map((part) => stringOf(part['text']) || stringOf(part['refusal'])).join('');
   }
   if (item['type'] === 'function_call') return stringOf(item['arguments']);
-  return [...arrayOf(item['summary']).map(objectOf), ...content].map((part) => stringOf(part['text'])).join('\n\n');
+  return [...listOf(item['summary']).map(objectOf), ...content].map((part) => stringOf(part['text'])).join('\n\n');
 }

@@ -3,7 +3,7 @@
  * functions, and their calls become calls of the client's own tools again.
  */
 import { badRequest } from '../../domain/errors.ts';
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { isObject, type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 import type { TextRequest, Tool, ToolChoice, UnusedFields, WebSearch } from '../canonical.ts';
 import { fields, type Fields, object, typed } from '../fields.ts';
 import {
@@ -25,7 +25,6 @@ import {
 } from '../read.ts';
 import { freeTextTool } from '../free-text-tools.ts';
 import { JSON_SCHEMA } from '../settings.ts';
-import { arrayOf as arrayOfAnything, stringOf } from '../upstream-errors.ts';
 import { WEB_SEARCH, webSearchOf } from '../web-search.ts';
 
 /** The search that the model's side runs, in all versions: https://platform.openai.com/docs/guides/tools-web-search */
@@ -35,7 +34,7 @@ const LEFT_OUT = [...WEB_SEARCHES, 'image_generation'];
 
 /** The search among the tools of a request. */
 export function findWebSearch({ tools, max_tool_calls: maxCalls }: JsonObject): WebSearch | undefined {
-  const tool = arrayOfAnything(tools).filter(isObject).find(isWebSearch);
+  const tool = listOf(tools).filter(isObject).find(isWebSearch);
   return tool && webSearchOf(tool, `tools.${stringOf(tool['type'])}`, maxCalls);
 }
 
@@ -111,7 +110,7 @@ export const VENDOR_TOOL_ITEMS = [
 export function findVendorTools({ tools, input }: JsonObject): readonly string[] | undefined {
   const known = new Set<string>([...VENDOR_TOOLS, ...VENDOR_TOOL_ITEMS]);
   const types = [tools, input, ...itemsWithTools(input).map(([item]) => item['tools'])]
-    .flatMap(arrayOfAnything)
+    .flatMap(listOf)
     .flatMap((item) => (isObject(item) ? stringOf(item['type']) : []));
   const found = [...new Set(types)].filter((type) => known.has(type));
   return found.length === 0 ? undefined : found;
@@ -174,7 +173,7 @@ const ITEMS_WITH_TOOLS = ['additional_tools', 'tool_search_output'];
 
 /** The items of the input that bring tools, with their positions. */
 function itemsWithTools(input: unknown): (readonly [item: JsonObject, index: number])[] {
-  return arrayOfAnything(input).flatMap((item, index) =>
+  return listOf(input).flatMap((item, index) =>
     isObject(item) && ITEMS_WITH_TOOLS.some((type) => type === item['type']) ? [[item, index] as const] : [],
   );
 }
@@ -218,9 +217,9 @@ export function withForwardedTools(item: JsonObject): JsonObject {
 
 /** The tools of a client that Genway omits from its request, besides the search of {@link findWebSearch}. */
 export function findOmittedTools({ tools, input }: JsonObject): UnusedFields {
-  const all = [tools, ...itemsWithTools(input).map(([item]) => item['tools'])].flatMap(arrayOfAnything);
+  const all = [tools, ...itemsWithTools(input).map(([item]) => item['tools'])].flatMap(listOf);
   const sent = all.filter(isObject);
-  const search = arrayOfAnything(tools).filter(isObject).find(isWebSearch)?.['type'];
+  const search = listOf(tools).filter(isObject).find(isWebSearch)?.['type'];
   const always = LEFT_OUT.filter((type) => type !== search && sent.some((tool) => tool['type'] === type));
   const hasSearch = sent.some((tool) => tool['type'] === TOOL_SEARCH && tool['execution'] !== 'client');
   return {
@@ -292,7 +291,7 @@ export function flatName(namespace: string, name: string): string {
 export function objectOfText(text: string): JsonObject {
   try {
     const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : {};
+    return objectOf(value);
   } catch {
     return {};
   }

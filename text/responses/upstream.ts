@@ -1,13 +1,13 @@
 /** The answers of responses upstreams as canonical events. */
 import type { ServiceError } from '../../domain/errors.ts';
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import { isObject, type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 import { parseEventData } from '../answer-json.ts';
 import { type StreamEvent, UNREPORTED_USAGE, type Usage } from '../canonical.ts';
 import { checkFinish } from '../finish-reasons.ts';
 import { cutShort } from '../normalize.ts';
 import { DONE, type ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
-import { arrayOf, errorIn, malformedAnswer, objectOf, stringOf, upstreamError } from '../upstream-errors.ts';
+import { errorIn, malformedAnswer, upstreamError } from '../upstream-errors.ts';
 import { readUsage } from '../usage.ts';
 import { eventsOfCall, canWrapCalls } from '../unwrap-calls.ts';
 import { StreamedItems, textOfItem, type ItemState } from './streamed-items.ts';
@@ -93,7 +93,7 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     this.#ended = true;
     this.#announced = response;
     this.#start(emit);
-    for (const [state, item] of this.#items.match(arrayOf(response['output']).map(objectOf))) {
+    for (const [state, item] of this.#items.match(listOf(response['output']).map(objectOf))) {
       this.#endItem(state, item, emit);
     }
     for (const state of this.#items.all) this.#takeArguments(state, state.hasContent ? '' : state.input, emit);

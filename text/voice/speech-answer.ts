@@ -1,6 +1,6 @@
 /** The answers of upstreams that speak: as the bytes of a file, as OpenAI's events, or as Google's. */
 import { COMPRESSED_BYTES_PER_SECOND, isUncompressed, type SpeechFormat } from '../../domain/speech-format.ts';
-import type { JsonObject } from '../../domain/json.ts';
+import { type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 import { type SpeechOptions, UNREPORTED_USAGE } from '../canonical.ts';
 import { throwIfError } from '../chat-completions/upstream.ts';
 import { type Frame, framePieces, readEvents, splitFrames } from '../frames.ts';
@@ -11,7 +11,7 @@ import { type Meter, SPEECH_TOKENS_PER_SECOND } from '../meter.ts';
 import { cutShort } from '../normalize.ts';
 import { encodeEvent, isKeepAlive, type ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
-import { arrayOf, malformedAnswer, objectOf, stringOf } from '../upstream-errors.ts';
+import { malformedAnswer } from '../upstream-errors.ts';
 import { readUsage } from '../usage.ts';
 import { bytesPerSecond, type Pcm, pcmOfType, pcmOfWav, USUAL_PCM, wavHeader } from '../../domain/wav.ts';
 
@@ -121,8 +121,8 @@ class SpeechReading implements Stage<Frame, Uint8Array | string> {
       const usage = readNativeUsage(objectOf(data['usageMetadata']));
       this.#meter.see({ type: 'usage', usage: { ...UNREPORTED_USAGE, ...usage, audioOutput: usage.outputTotal } });
     }
-    for (const candidate of arrayOf(data['candidates']).map(objectOf)) {
-      for (const part of arrayOf(objectOf(candidate['content'])['parts'])) {
+    for (const candidate of listOf(data['candidates']).map(objectOf)) {
+      for (const part of listOf(objectOf(candidate['content'])['parts'])) {
         const { mimeType, data: audio } = objectOf(objectOf(part)['inlineData']);
         if (audio === undefined) continue;
         if (this.#pcm === null) {

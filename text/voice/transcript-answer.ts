@@ -1,6 +1,6 @@
 /** The answers of upstreams that transcribe: whole, or as OpenAI's events. Genway makes texts and subtitles. */
 import { badRequest, type ServiceError } from '../../domain/errors.ts';
-import type { JsonObject } from '../../domain/json.ts';
+import { type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 import { parseEventData } from '../answer-json.ts';
 import type { TranscriptionOptions } from '../canonical.ts';
 import { throwIfError } from '../chat-completions/upstream.ts';
@@ -11,7 +11,7 @@ import type { Meter } from '../meter.ts';
 import { cutShort } from '../normalize.ts';
 import { encodeEvent, isKeepAlive, type ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
-import { arrayOf, malformedAnswer, objectOf, stringOf } from '../upstream-errors.ts';
+import { malformedAnswer } from '../upstream-errors.ts';
 import { readUsage } from '../usage.ts';
 import { maxSecondsOf, secondsOf } from './transcription.ts';
 
@@ -82,9 +82,9 @@ export function readTranscriptEvents(
  */
 function inOpenAiForm(answer: JsonObject): { [name: string]: unknown } {
   throwIfBlocked(answer);
-  const [candidate] = arrayOf(answer['candidates']).map(objectOf);
+  const [candidate] = listOf(answer['candidates']).map(objectOf);
   if (candidate === undefined) return { ...answer };
-  const parts = arrayOf(objectOf(candidate['content'])['parts']).map(objectOf);
+  const parts = listOf(objectOf(candidate['content'])['parts']).map(objectOf);
   const text = parts.map(textOfPart).join('').trim();
   const reported = stringOf(candidate['finishReason']);
   checkFinish(reported, text !== '');
@@ -159,7 +159,7 @@ interface Segment {
 
 /** One segment with the whole text if the upstream made none. */
 function segmentsOf(body: JsonObject): readonly Segment[] {
-  const segments = arrayOf(body['segments']).map(objectOf);
+  const segments = listOf(body['segments']).map(objectOf);
   if (segments.length === 0) return [{ start: 0, end: secondsIn(body['duration']), text: stringOf(body['text']) }];
   return segments.map(({ start, end, text }) => ({
     start: secondsIn(start),

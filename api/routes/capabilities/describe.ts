@@ -1,7 +1,6 @@
 /** Describes a model as text and as JSON Schema, for callers that do not know the model. */
 import type { ImageModel, MediaModel, TextModel, VideoModel } from '../../../catalogue/types.ts';
-import type { JsonObject } from '../../../domain/json.ts';
-import { isObject } from '../../../domain/json.ts';
+import { type JsonObject, objectOf } from '../../../domain/json.ts';
 import type { JsonSchema } from '../../../domain/json-schema.ts';
 import { exampleParameters, parametersIn } from '../../../domain/model-parameters.ts';
 import type { PicoUsd } from '../../../domain/money.ts';
@@ -105,7 +104,7 @@ function describeImage(model: ImageModel, picture: string): Capability {
 /** The fields of a create call without the model, which is the capability itself. */
 function inputsOf(schema: JsonSchema): JsonSchema {
   const { properties, required, ...rest } = schema;
-  const { model: _, ...inputs } = isObject(properties) ? properties : {};
+  const { model: _, ...inputs } = objectOf(properties);
   const names = Array.isArray(required) ? required.filter((name) => name !== 'model') : [];
   return { ...rest, properties: inputs, required: names };
 }

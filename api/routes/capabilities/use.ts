@@ -4,7 +4,7 @@ import { allModels, hasFormat } from '../../../catalogue/types.ts';
 import type { Caller } from '../../../db/queries/api-keys.ts';
 import { assertAllowedModel, isAllowedModel } from '../../../domain/api-key.ts';
 import { ServiceError } from '../../../domain/errors.ts';
-import { isObject, type JsonObject } from '../../../domain/json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../../../domain/json.ts';
 import { matchShare } from '../../../domain/match-words.ts';
 import { IDEMPOTENCY } from '../../../domain/policy.ts';
 import { toUsdNumber } from '../../../domain/money.ts';
@@ -192,8 +192,8 @@ async function runText(
     }),
   };
   const completion: unknown = JSON.parse(await answerChat(services, { caller, context, body }));
-  const { choices, usage } = isObject(completion) ? completion : {};
-  const [choice]: unknown[] = Array.isArray(choices) ? choices : [];
-  const { message, finish_reason } = isObject(choice) ? choice : {};
+  const { choices, usage } = objectOf(completion);
+  const [choice] = listOf(choices);
+  const { message, finish_reason } = objectOf(choice);
   return { text: isObject(message) ? message['content'] : '', finish_reason, usage };
 }

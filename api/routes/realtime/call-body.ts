@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { badRequest } from '../../../domain/errors.ts';
 import { ANY_OBJECT, component, object, optional, text } from '../../../domain/json-schema.ts';
-import { isObject, type JsonObject } from '../../../domain/json.ts';
+import { isObject, type JsonObject, objectOf } from '../../../domain/json.ts';
 import { BODIES } from '../../../domain/policy.ts';
 import { MAX_SDP_BYTES } from '../../../providers/text/realtime-call.ts';
 import { json } from '../../endpoint/answers.ts';
@@ -60,7 +60,7 @@ async function readParts(request: IncomingMessage, contentType: string): Promise
   }
   if (/^application\/sdp\b/i.test(contentType)) return { sdp: (await readBody(request, MAX_SDP_BYTES)).toString() };
   const { value } = await readJsonBody(request, BODIES.common);
-  return isObject(value) ? value : {};
+  return objectOf(value);
 }
 
 /** @throws ServiceError `bad_request` */

@@ -4,7 +4,7 @@ import { isUnavailable } from '../../../db/connections.ts';
 import type { Caller } from '../../../db/queries/api-keys.ts';
 import { assertNotExhausted } from '../../../domain/api-key.ts';
 import { ServiceError, toServiceError, UNREPEATABLE } from '../../../domain/errors.ts';
-import { isObject, type JsonObject } from '../../../domain/json.ts';
+import { type JsonObject, objectOf } from '../../../domain/json.ts';
 import { isFinal, type Task } from '../../../domain/task.ts';
 import type { CreateTaskRequest } from '../../../services/tasks/create-task.ts';
 import { createOnce } from '../../../services/tasks/idempotency.ts';
@@ -77,7 +77,7 @@ async function createOneOf(
     return placed;
   });
   const answer: unknown = JSON.parse(created.body);
-  const presented = isObject(answer) && isObject(answer['data']) ? answer['data'] : {};
+  const presented = objectOf(objectOf(answer)['data']);
   return { accountId: caller.account.id, id: String(presented['id']), presented };
 }
 

@@ -2,11 +2,10 @@
 import type { Caller } from '../../../db/queries/api-keys.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { exactly, integer, object, ref } from '../../../domain/json-schema.ts';
-import type { JsonObject } from '../../../domain/json.ts';
+import { type JsonObject, objectOf } from '../../../domain/json.ts';
 import { BODIES } from '../../../domain/policy.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import { readObject } from '../../../text/read.ts';
-import { objectOf } from '../../../text/upstream-errors.ts';
 import type { ParseContext, WireFormat } from '../../../text/wire-format.ts';
 import type { ApiServices } from '../../services.ts';
 import type { RequestBody } from '../../endpoint/body.ts';

@@ -3,7 +3,7 @@
  * find a task by our id or by its prompt. Ark's list shows model and time, so Genway finds the task of a submission with
  * an unknown outcome by exclusion: the only task that belongs to no other submission.
  */
-import { isObject, type JsonObject } from '../../../domain/json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import { type CallbackFormat, parseCallbackBody } from '../callbacks.ts';
@@ -11,7 +11,7 @@ import { contentItems, isCreatedSince } from '../content-items.ts';
 import { bearer } from '../credentials.ts';
 import { assertCancelled, documentOf, isMissing } from '../exchange.ts';
 import { failed, unfinished } from '../job-state.ts';
-import { costIn, endIn, listOf, objectOf, mergeParams } from '../json.ts';
+import { costIn, endIn, mergeParams } from '../json.ts';
 import { lifetimeSecondsOf } from '../lifetime.ts';
 import {
   JobRefusedError,

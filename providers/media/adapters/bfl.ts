@@ -4,12 +4,12 @@
  * `packages/black-forest-labs`). A task is read at the address in the answer to its submission, on the host of its
  * region: a job id is that address. A callback names no address, so Genway uses none.
  */
-import { isObject, type JsonObject } from '../../../domain/json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../../../domain/json.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import { keyHeader } from '../credentials.ts';
 import { documentOf } from '../exchange.ts';
 import { failed, running, unfinished } from '../job-state.ts';
-import { costIn, listOf, mergeParams, objectOf } from '../json.ts';
+import { costIn, mergeParams } from '../json.ts';
 import { JobRefusedError, OutcomeUnknownError, type SubmissionError, textOf } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
 import { requireVendorResolution } from '../resolutions.ts';

@@ -5,12 +5,12 @@
  * so Genway finds the task of a submission with an unknown outcome by exclusion. How soon the list has a task is not
  * documented: a list without the task proves nothing, and Genway never submits again.
  */
-import { isObject, type JsonObject } from '../../../domain/json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../../../domain/json.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest, SentSubmission } from '../adapter.ts';
 import { bearer } from '../credentials.ts';
 import { assertCancelled, documentOf, isMissing } from '../exchange.ts';
 import { failed, unfinished } from '../job-state.ts';
-import { costIn, listOf, mergeParams, objectOf } from '../json.ts';
+import { costIn, mergeParams } from '../json.ts';
 import { JobRefusedError, ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
 import { requireVendorResolution } from '../resolutions.ts';

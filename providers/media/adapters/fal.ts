@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { TaskErrorCode } from '../../../domain/errors.ts';
-import { isObject, type JsonObject } from '../../../domain/json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../../../domain/json.ts';
 import type { FieldNames } from '../../../domain/media-route.ts';
 import { STORE_SURELY_OVER_MS } from '../../../domain/step-limits.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest, SentSubmission } from '../adapter.ts';
@@ -14,7 +14,7 @@ import { authorizationScheme } from '../credentials.ts';
 import { assertCancelled, documentOf, isMissing, isSuccess, isVerdict } from '../exchange.ts';
 import { fieldsOf } from '../fields.ts';
 import { failed, running, unfinished } from '../job-state.ts';
-import { fingerprintOf, listOf, objectOf, mergeParams } from '../json.ts';
+import { fingerprintOf, mergeParams } from '../json.ts';
 import { lifetimeSecondsOf } from '../lifetime.ts';
 import { JobRefusedError, ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';

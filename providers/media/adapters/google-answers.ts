@@ -1,7 +1,6 @@
 /** Shared by Google's APIs: inputs and files in base64, and refusals. */
-import type { JsonObject } from '../../../domain/json.ts';
+import { type JsonObject, listOf, objectOf } from '../../../domain/json.ts';
 import type { RenderRequest } from '../adapter.ts';
-import { listOf, objectOf } from '../json.ts';
 import { NotTakenError, type SubmissionError } from '../outcomes.ts';
 import type { ResultFile } from '../result-file.ts';
 import { type CodeMeaning, submissionErrorFor } from '../vendor-codes.ts';

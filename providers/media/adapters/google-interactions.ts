@@ -3,12 +3,12 @@
  * https://ai.google.dev/api/interactions-api; `@google/genai` 2.32, `src/gaos/models/interactions`). A background
  * interaction is a job to poll. Google has no list of interactions.
  */
-import { isObject, type JsonObject } from '../../../domain/json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
 import type { JobState, KindTraits, RenderRequest } from '../adapter.ts';
 import { documentOf, assertCancelled, isMissing } from '../exchange.ts';
 import { failed, unfinished } from '../job-state.ts';
-import { costIn, endIn, listOf, mergeParams, objectOf, valueIn } from '../json.ts';
+import { costIn, endIn, mergeParams, valueIn } from '../json.ts';
 import { JobRefusedError, textOf } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
 import { requireVendorResolution } from '../resolutions.ts';

@@ -3,12 +3,12 @@
  * Gemini's images come in the answer. Neither can be listed.
  */
 import { imageTierOf } from '../../../domain/image-size.ts';
-import type { JsonObject } from '../../../domain/json.ts';
+import { type JsonObject, listOf, objectOf } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
 import type { KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import { assertRecent, type CallbackFormat, headerOf, parseCallbackBody } from '../callbacks.ts';
 import { keyHeader } from '../credentials.ts';
-import { costIn, listOf, mergeParams, objectOf } from '../json.ts';
+import { costIn, mergeParams } from '../json.ts';
 import { isName, JobRefusedError, OutcomeUnknownError } from '../outcomes.ts';
 import { ANY_RANGE, IMAGE_RATIOS, ratioFor } from '../range.ts';
 import type { ResultFile } from '../result-file.ts';

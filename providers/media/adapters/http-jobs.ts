@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto';
 import { isTaskErrorCode, type TaskErrorCode } from '../../../domain/errors.ts';
 import { chooseValues } from '../../../domain/image-choices.ts';
-import { isObject } from '../../../domain/json.ts';
+import { isObject, listOf, objectOf } from '../../../domain/json.ts';
 import { isSameSecret } from '../../../domain/same-secret.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import type { ResultFile } from '../result-file.ts';
@@ -17,7 +17,7 @@ import {
 import { bearer } from '../credentials.ts';
 import { assertCancelled, documentOf, isVerdict } from '../exchange.ts';
 import { failed, running, unfinished } from '../job-state.ts';
-import { endIn, listOf, objectOf, mergeParams } from '../json.ts';
+import { endIn, mergeParams } from '../json.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError, ProviderUnreachableError } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
 import type { VendorAnswer } from '../vendor-http.ts';

@@ -1,10 +1,10 @@
 /** Shared by Kling's two APIs: envelopes with a `code`, refusals, inputs and reasons of failures. */
 import type { TaskErrorCode } from '../../../domain/errors.ts';
-import type { JsonObject } from '../../../domain/json.ts';
+import { type JsonObject, objectOf } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
 import type { JobEnd, JobState, RenderRequest } from '../adapter.ts';
 import { failed } from '../job-state.ts';
-import { objectOf, PLAIN_AMOUNT } from '../json.ts';
+import { PLAIN_AMOUNT } from '../json.ts';
 import { JobRefusedError, OutcomeUnknownError, ProviderUnreachableError, type SubmissionError } from '../outcomes.ts';
 import type { ResultFile } from '../result-file.ts';
 import { submissionErrorFor } from '../vendor-codes.ts';

@@ -3,11 +3,11 @@
  * requires a single key. https://kling.ai/document-api/api/video/2-6/text-to-video
  */
 import { formatUsd, parseUsd } from '../../../domain/money.ts';
-import type { JsonObject } from '../../../domain/json.ts';
+import { type JsonObject, listOf, objectOf } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
 import type { JobState, RenderRequest } from '../adapter.ts';
 import { unfinished } from '../job-state.ts';
-import { endIn, listOf, objectOf, PLAIN_AMOUNT, mergeParams } from '../json.ts';
+import { endIn, PLAIN_AMOUNT, mergeParams } from '../json.ts';
 import { ProviderUnreachableError, textOf } from '../outcomes.ts';
 import { requireVendorResolution } from '../resolutions.ts';
 import type { VendorAnswer, VendorCall, VendorHttp } from '../vendor-http.ts';

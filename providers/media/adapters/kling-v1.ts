@@ -2,10 +2,10 @@
  * Kling's first API, below `/v1`: images, and videos of the models up to 2.6. A task is read at the address to which it
  * was submitted, by the vendor's id or by ours.
  */
-import type { JsonObject } from '../../../domain/json.ts';
+import { type JsonObject, listOf, objectOf } from '../../../domain/json.ts';
 import type { JobState, RenderRequest } from '../adapter.ts';
 import { unfinished } from '../job-state.ts';
-import { endIn, listOf, objectOf, mergeParams } from '../json.ts';
+import { endIn, mergeParams } from '../json.ts';
 import { textOf } from '../outcomes.ts';
 import { ratioFor } from '../range.ts';
 import { requireVendorResolution } from '../resolutions.ts';

@@ -3,10 +3,10 @@
  * account: if the outcome of a submission is unknown, Genway finds the task by this id. The vendor has two APIs for videos; a job id starts with the
  * path of the job's API, so that either adapter can read its state.
  */
+import { objectOf } from '../../../domain/json.ts';
 import type { Accepted, JobState, KindTraits, MediaAdapter } from '../adapter.ts';
 import { type CallbackFormat, parseCallbackBody } from '../callbacks.ts';
 import { bearer, signedToken } from '../credentials.ts';
-import { objectOf } from '../json.ts';
 import { isName, ProviderUnreachableError } from '../outcomes.ts';
 import { assertStandardWebhook } from '../signatures/standard-webhooks.ts';
 import type { VendorHttp } from '../vendor-http.ts';

@@ -2,14 +2,14 @@
  * MiniMax's second video API (docs/vendors/minimax.md). Its tasks resemble Ark's, with other addresses and field names.
  * Genway uses no callbacks here, because the callback address would first have to answer a challenge.
  */
-import { isObject, type JsonObject } from '../../../domain/json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import { contentItems, hasReferences, isCreatedSince } from '../content-items.ts';
 import { bearer } from '../credentials.ts';
 import { assertCancelled, documentOf } from '../exchange.ts';
 import { failed, unfinished } from '../job-state.ts';
-import { costIn, endIn, listOf, objectOf, mergeParams } from '../json.ts';
+import { costIn, endIn, mergeParams } from '../json.ts';
 import { ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
 import { requireVendorResolution } from '../resolutions.ts';

@@ -2,13 +2,13 @@
  * OpenAI's images (docs/vendors/openai-images.md; `openai` 6, `resources/images`), also offered by other gateways. The
  * answer contains the files, and the vendor keeps no copy: without the answer, the image is lost.
  */
-import type { JsonObject } from '../../../domain/json.ts';
+import { type JsonObject, listOf, objectOf } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
 import type { KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import { bearer } from '../credentials.ts';
 import { RETIRED_OPENAI_MODELS } from '../retired-models.ts';
 import { filePart, partsFor } from '../fields.ts';
-import { costIn, listOf, objectOf, mergeParams } from '../json.ts';
+import { costIn, mergeParams } from '../json.ts';
 import { openaiRefusal, openaiRefusalInSuccess } from '../openai-errors.ts';
 import { OutcomeUnknownError } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';

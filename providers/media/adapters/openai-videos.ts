@@ -2,7 +2,7 @@
  * OpenAI's wire format for videos (`openai` 6, `resources/videos`), which other gateways offer after OpenAI ended its
  * own service. The gateway decides which seconds and sizes it accepts.
  */
-import { isObject, type JsonObject } from '../../../domain/json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../../../domain/json.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest, SentSubmission } from '../adapter.ts';
 import { bearer } from '../credentials.ts';
@@ -10,7 +10,7 @@ import { assertCancelled, documentOf, isMissing } from '../exchange.ts';
 import { filePart, partsFor } from '../fields.ts';
 import type { FormPart } from '../form.ts';
 import { failed, unfinished } from '../job-state.ts';
-import { endIn, listOf, objectOf, valueIn } from '../json.ts';
+import { endIn, valueIn } from '../json.ts';
 import { openaiRefusal, openaiRefusalInSuccess, openaiVerdict } from '../openai-errors.ts';
 import { isName, JobRefusedError, ProviderUnreachableError, textOf } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';

@@ -4,7 +4,7 @@
  * abandoned prediction.
  */
 import type { TaskErrorCode } from '../../../domain/errors.ts';
-import { isObject, type JsonObject } from '../../../domain/json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../../../domain/json.ts';
 import type { FieldNames, VendorCost } from '../../../domain/media-route.ts';
 import { mediaTypeOf } from '../../../domain/media-types.ts';
 import type { JobState, KindTraits, MediaAdapter, SentSubmission } from '../adapter.ts';
@@ -13,7 +13,7 @@ import { bearer } from '../credentials.ts';
 import { assertCancelled, documentOf, isMissing } from '../exchange.ts';
 import { fieldsOf } from '../fields.ts';
 import { failed, unfinished } from '../job-state.ts';
-import { costIn, endIn, fingerprintOf, listOf, objectOf, mergeParams } from '../json.ts';
+import { costIn, endIn, fingerprintOf, mergeParams } from '../json.ts';
 import { lifetimeSecondsOf } from '../lifetime.ts';
 import { JobRefusedError, NotTakenError, ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';

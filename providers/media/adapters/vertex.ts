@@ -5,13 +5,13 @@
  * cannot be listed. The operation of a filtered video is done and has no video. Files are in the answers, or in Cloud
  * Storage if the route names a bucket.
  */
-import { isObject, type JsonObject } from '../../../domain/json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../../../domain/json.ts';
 import { imageTierOf } from '../../../domain/image-size.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import { bearer } from '../credentials.ts';
 import { documentOf, isMissing } from '../exchange.ts';
 import { failed, running, unfinished } from '../job-state.ts';
-import { listOf, mergeParams, objectOf } from '../json.ts';
+import { mergeParams } from '../json.ts';
 import { JobRefusedError, OutcomeUnknownError, ProviderUnreachableError, textOf } from '../outcomes.ts';
 import { ANY_RANGE, ratioFor } from '../range.ts';
 import { requireVendorResolution } from '../resolutions.ts';

@@ -3,14 +3,14 @@
  * vercel/ai `packages/xai` and xai-org/xai-sdk-python). xAI has no list, no id of ours, no callbacks and no cancellation.
  * xAI reports the exact charge, also for videos that moderation stopped.
  */
-import type { JsonObject } from '../../../domain/json.ts';
+import { type JsonObject, listOf, objectOf } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
 import { formatUsd } from '../../../domain/money.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import { bearer } from '../credentials.ts';
 import { documentOf, isMissing } from '../exchange.ts';
 import { failed, running, unfinished } from '../job-state.ts';
-import { listOf, mergeParams, objectOf } from '../json.ts';
+import { mergeParams } from '../json.ts';
 import { JobRefusedError, type SubmissionError, textOf } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
 import { requireVendorResolution } from '../resolutions.ts';

@@ -1,7 +1,7 @@
 /** https://platform.claude.com/docs/en/api/messages/batches */
-import { isObject, type JsonObject } from '../../../domain/json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../../../domain/json.ts';
 import { VERSION } from '../../../text/messages/build-request.ts';
-import { arrayOf, FAILED, objectOf, UpstreamError } from '../../../text/upstream-errors.ts';
+import { FAILED, UpstreamError } from '../../../text/upstream-errors.ts';
 import type { UpstreamRequest } from '../../../text/wire-format.ts';
 import { type BatchClient, parseLine } from './client.ts';
 import { type BatchResult, type BatchVendor, CLOCK_SLACK_MS, MAX_PAGES, numberOf } from './vendor.ts';
@@ -25,7 +25,7 @@ export const anthropicBatches: BatchVendor = {
     let after = '';
     for (let page = 0; page < MAX_PAGES; page += 1) {
       const list = await client.readJson(get(client, `${PATH}?limit=${PAGE}${after}`));
-      const jobs = arrayOf(list['data']).filter(isObject);
+      const jobs = listOf(list['data']).filter(isObject);
       const isNew = (job: JsonObject): boolean => Date.parse(String(job['created_at'])) >= sentAtMs - CLOCK_SLACK_MS;
       const ofSize = jobs.filter((job) => isNew(job) && countOf(job) === requestCount);
       const known = await findKnown(ofSize.map(idOf));

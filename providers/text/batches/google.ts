@@ -1,6 +1,6 @@
 /** https://ai.google.dev/api/batch-api. The requests and the answers are within the job, without files. */
-import { isObject, type JsonObject } from '../../../domain/json.ts';
-import { arrayOf, FAILED, objectOf, UpstreamError } from '../../../text/upstream-errors.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../../../domain/json.ts';
+import { FAILED, UpstreamError } from '../../../text/upstream-errors.ts';
 import type { UpstreamRequest } from '../../../text/wire-format.ts';
 import type { BatchClient } from './client.ts';
 import { type BatchResult, type BatchVendor, MAX_PAGES } from './vendor.ts';
@@ -27,7 +27,7 @@ export const googleBatches: BatchVendor = {
     let from = '';
     for (let page = 0; page < MAX_PAGES; page += 1) {
       const list = await client.readJson(get(client, `/batches?pageSize=${PAGE}${from}`));
-      const jobs = arrayOf(list['operations']).filter(isObject);
+      const jobs = listOf(list['operations']).filter(isObject);
       const found = jobs.find(({ metadata }) => objectOf(metadata)['displayName'] === mark);
       if (found !== undefined) return { kind: 'found', vendorId: nameOf(found) };
       const { nextPageToken: token } = list;
@@ -50,7 +50,7 @@ export const googleBatches: BatchVendor = {
     const { response, metadata } = job;
     const output = isObject(response) ? response : objectOf(objectOf(metadata)['output']);
     const { inlinedResponses: answers } = objectOf(output['inlinedResponses']);
-    for (const answer of arrayOf(answers)) yield resultOf(answer);
+    for (const answer of listOf(answers)) yield resultOf(answer);
   },
 
   async cancel(vendorId, client) {

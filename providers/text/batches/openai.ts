@@ -1,7 +1,7 @@
 /** https://platform.openai.com/docs/api-reference/batch */
-import { isObject, type JsonObject } from '../../../domain/json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../../../domain/json.ts';
 import { jsonTextOf } from '../../../text/json/write.ts';
-import { arrayOf, FAILED, objectOf, UpstreamError } from '../../../text/upstream-errors.ts';
+import { FAILED, UpstreamError } from '../../../text/upstream-errors.ts';
 import type { UpstreamRequest } from '../../../text/wire-format.ts';
 import { type BatchClient, parseLine } from './client.ts';
 import { type BatchOrder, type BatchResult, type BatchVendor, CLOCK_SLACK_MS, MAX_PAGES } from './vendor.ts';
@@ -32,7 +32,7 @@ export const openaiBatches: BatchVendor = {
     let after = '';
     for (let page = 0; page < MAX_PAGES; page += 1) {
       const { data, has_more: hasMore } = await client.readJson(get(client, `/batches?limit=${PAGE}${after}`));
-      const jobs = arrayOf(data).filter(isObject);
+      const jobs = listOf(data).filter(isObject);
       const found = jobs.find(({ metadata }) => objectOf(metadata)[MARK_FIELD] === mark);
       if (found !== undefined) return { kind: 'found', vendorId: idOf(found) };
       const last = jobs.at(-1);
@@ -49,7 +49,7 @@ export const openaiBatches: BatchVendor = {
     const { status, errors } = job;
     if (status === 'failed') {
       const { data } = objectOf(errors);
-      const [first] = arrayOf(data).filter(isObject);
+      const [first] = listOf(data).filter(isObject);
       // The account has too many tokens in unfinished batches.
       return {
         kind: 'refused',

@@ -18,6 +18,7 @@ import {
 import type { NewTask } from '../../../db/queries/tasks.ts';
 import { recordResultFile } from '../../../db/queries/result-files.ts';
 import { recordUpstreamOverride } from '../../../db/queries/upstream-overrides.ts';
+import { listOf, objectOf } from '../../../domain/json.ts';
 import type { MediaRoute, NotTakenCause } from '../../../domain/media-route.ts';
 import type { Task } from '../../../domain/task.ts';
 import { TASK_QUEUES } from '../../../domain/task-queues.ts';
@@ -25,7 +26,7 @@ import { newId } from '../../../domain/ids.ts';
 import type { KindTraits, MediaAdapter } from '../../../providers/media/adapter.ts';
 import { bearer } from '../../../providers/media/credentials.ts';
 import { documentOf } from '../../../providers/media/exchange.ts';
-import { endIn, fingerprintOf, listOf, objectOf } from '../../../providers/media/json.ts';
+import { endIn, fingerprintOf } from '../../../providers/media/json.ts';
 import { JobRefusedError, textOf } from '../../../providers/media/outcomes.ts';
 import type { MediaUpstream, MediaUpstreamSettings } from '../../../providers/media/upstream.ts';
 import { ANY_RANGE } from '../../../providers/media/range.ts';

@@ -6,8 +6,7 @@ import { useScriptedUpstream } from '../../support/scripted-upstream.ts';
 import { soldTextModel } from '../../support/catalogue.ts';
 import { lastRow, useTestText } from '../../support/text.ts';
 import type { TextModel, TextRoute } from '../../../catalogue/types.ts';
-import type { JsonObject } from '../../../domain/json.ts';
-import { arrayOf, objectOf, stringOf } from '../../../text/upstream-errors.ts';
+import { type JsonObject, listOf, objectOf, stringOf } from '../../../domain/json.ts';
 
 const MODEL = 'demo-audio';
 /** Three pieces, each with a token of text, and two of audio for 0.1 s: 16-bit samples at 24 kHz. */
@@ -39,7 +38,7 @@ interface Heard {
 
 function heardInChat(answers: readonly JsonObject[], field: 'message' | 'delta'): Heard {
   const pieces = answers
-    .flatMap(({ choices }) => arrayOf(choices))
+    .flatMap(({ choices }) => listOf(choices))
     .map((choice) => objectOf(objectOf(objectOf(choice)[field])['audio']));
   return {
     audio: Buffer.concat(pieces.map(({ data }) => Buffer.from(stringOf(data), 'base64'))),
@@ -50,8 +49,8 @@ function heardInChat(answers: readonly JsonObject[], field: 'message' | 'delta')
 
 function heardNatively(answers: readonly JsonObject[]): Heard {
   const parts = answers
-    .flatMap(({ candidates }) => arrayOf(candidates))
-    .flatMap((candidate) => arrayOf(objectOf(objectOf(candidate)['content'])['parts']))
+    .flatMap(({ candidates }) => listOf(candidates))
+    .flatMap((candidate) => listOf(objectOf(objectOf(candidate)['content'])['parts']))
     .map(objectOf);
   return {
     audio: Buffer.concat(parts.map(({ inlineData }) => Buffer.from(stringOf(objectOf(inlineData)['data']), 'base64'))),
@@ -111,7 +110,7 @@ describe('an answer with audio', () => {
         const { audio, usage } = await natively(model, stream);
         expect(audio).to.have.length(SAMPLES);
         expect(usage).to.include({ promptTokenCount: 7, candidatesTokenCount: 9 });
-        expect(arrayOf(usage['candidatesTokensDetails'])).to.deep.include({ modality: 'AUDIO', tokenCount: 6 });
+        expect(listOf(usage['candidatesTokensDetails'])).to.deep.include({ modality: 'AUDIO', tokenCount: 6 });
         expect(await lastRow(text)).to.include({ ...COUNTS, estimated: false, charge: String(CHARGE) });
       });
     }
@@ -158,7 +157,7 @@ describe('an answer with audio', () => {
       model: MODEL,
       messages: [first, second, { role: 'user', content: 'More' }],
     });
-    expect(arrayOf((await text.seen(1))[0]?.body['messages'])[1]).to.deep.equal(second);
+    expect(listOf((await text.seen(1))[0]?.body['messages'])[1]).to.deep.equal(second);
     expect(text.charges.at(-1)).to.include({ hasAudioInput: true, hasAudioOutput: false });
     const google = new GoogleGenAI({ apiKey: text.apiKey, httpOptions: { baseUrl: text.baseUrl } });
     const config = { responseModalities: ['AUDIO'] };
@@ -257,7 +256,7 @@ describe('an answer with audio', () => {
       await (await fetch(`${text.baseUrl}/v1/models`, { headers: { authorization: `Bearer ${text.apiKey}` } })).json(),
     ).data;
     const modalitiesOf = (id: string) =>
-      arrayOf(models)
+      listOf(models)
         .map(objectOf)
         .find((model) => model['id'] === id)?.['output_modalities'];
     expect(modalitiesOf(MODEL)).to.deep.equal(['text', 'audio']);

@@ -2,9 +2,8 @@
 import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
-import type { JsonObject } from '../../../domain/json.ts';
+import { type JsonObject, listOf } from '../../../domain/json.ts';
 import { baseUrlsAt } from '../../../providers/text/settings.ts';
-import { arrayOf } from '../../../text/upstream-errors.ts';
 import { eventsOfText } from '../../text/support.ts';
 import { REFUSING, useScriptedUpstream } from '../../support/scripted-upstream.ts';
 import { ASK, modelVia, type TestText, textModel, useTestText } from '../../support/text.ts';
@@ -348,7 +347,7 @@ describe('an upstream of a text model', () => {
     const expectTimeoutOfArray = async (): Promise<void> => {
       const { body } = ASK['generate-content']('texta-scripted', 'Hi', true);
       const array = await impatient.post('/v1beta/models/texta-scripted:streamGenerateContent', body);
-      expect(arrayOf(await array.json()).at(-1)).to.have.nested.property('error.status', 'processing_timeout');
+      expect(listOf(await array.json()).at(-1)).to.have.nested.property('error.status', 'processing_timeout');
     };
     await Promise.all([...WIRE_FORMAT_NAMES.map(expectTimeout), expectTimeoutOfArray()]);
     await impatient.idle();

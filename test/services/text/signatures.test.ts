@@ -1,10 +1,9 @@
 /** A conversation whose vendor changes between two turns: vendors refuse signatures that they did not make. */
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
-import type { JsonObject } from '../../../domain/json.ts';
+import { type JsonObject, objectOf } from '../../../domain/json.ts';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import { FORMATS } from '../../../text/formats.ts';
-import { objectOf } from '../../../text/upstream-errors.ts';
 import { useScriptedUpstream } from '../../support/scripted-upstream.ts';
 import { ASK, textModel, useTestText } from '../../support/text.ts';
 import { NEXT } from '../../text/next-request.ts';

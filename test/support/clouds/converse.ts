@@ -1,6 +1,5 @@
 /** Converse in terms of the messages format, which the simulator speaks: the request there, and the answer back. */
-import { isObject, type JsonObject } from '../../../domain/json.ts';
-import { arrayOf, countOf, objectOf, stringOf } from '../../../text/upstream-errors.ts';
+import { countOf, isObject, type JsonObject, listOf, objectOf, stringOf } from '../../../domain/json.ts';
 
 const FIELDS = ['messages', 'system', 'inferenceConfig', 'toolConfig', 'outputConfig', 'additionalModelRequestFields'];
 const MEDIA = { image: 'image/', document: 'application/' } as const;
@@ -16,7 +15,7 @@ export function toMessages(body: JsonObject, model: string, stream: boolean): Js
   if (unknown !== undefined) throw new Error(`${unknown} is not a field of Converse`);
   const schema = at(body, 'outputConfig', 'textFormat', 'structure', 'jsonSchema', 'schema');
   const thinking = at(body, 'additionalModelRequestFields', 'thinking');
-  const tools = arrayOf(at(body, 'toolConfig', 'tools')).flatMap((tool) => {
+  const tools = listOf(at(body, 'toolConfig', 'tools')).flatMap((tool) => {
     const { name, description, inputSchema } = objectOf(at(tool, 'toolSpec'));
     return name === undefined ? [] : [{ name, description, input_schema: at(inputSchema, 'json') }];
   });
@@ -28,7 +27,7 @@ export function toMessages(body: JsonObject, model: string, stream: boolean): Js
     top_p: at(body, 'inferenceConfig', 'topP'),
     stop_sequences: at(body, 'inferenceConfig', 'stopSequences'),
     system: body['system'] && blocks(body['system']),
-    messages: arrayOf(body['messages']).map((turn) => ({
+    messages: listOf(body['messages']).map((turn) => ({
       role: at(turn, 'role'),
       content: blocks(at(turn, 'content')),
     })),
@@ -53,7 +52,7 @@ function choice(given: unknown): JsonObject | undefined {
 /** A block is an object with one key. A cache point marks the block before. */
 function blocks(given: unknown): JsonObject[] {
   const made: JsonObject[] = [];
-  for (const block of arrayOf(given)) {
+  for (const block of listOf(given)) {
     const [[kind, value] = ['', null]] = Object.entries(objectOf(block));
     if (kind !== 'cachePoint') made.push(blockOf(kind, value));
     else {
@@ -107,7 +106,7 @@ function usageOf(usage: JsonObject): JsonObject {
 
 /** The whole answer. */
 export function fromMessage(message: JsonObject): JsonObject {
-  const content = arrayOf(message['content']).map((block) => {
+  const content = listOf(message['content']).map((block) => {
     const { type, id, name, input, text, thinking, signature } = objectOf(block);
     if (type === 'text') return { text };
     if (type === 'tool_use') return { toolUse: { toolUseId: id, name, input } };

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
-import type { JsonObject } from '../../../domain/json.ts';
+import { type JsonObject, objectOf } from '../../../domain/json.ts';
 import { adoptBody } from '../../../text/chat-completions/adopt-body.ts';
 import { parseRequest } from '../../../text/chat-completions/parse-request.ts';
-import { objectOf } from '../../../text/upstream-errors.ts';
 import { growthOf } from '../../support/growth.ts';
 import { createRefusalReader } from '../../support/refusal.ts';
 

@@ -1,10 +1,9 @@
 import { expect } from 'chai';
-import type { JsonObject } from '../../../domain/json.ts';
+import { type JsonObject, listOf, objectOf, stringOf } from '../../../domain/json.ts';
 import type { AnswerPart, FinishReason, TextRequest, TextResult } from '../../../text/canonical.ts';
 import { chatCompletions } from '../../../text/chat-completions/index.ts';
 import { compact } from '../../../text/read.ts';
 import { DONE, type ServerSentEvent } from '../../../text/sse.ts';
-import { arrayOf, objectOf, stringOf } from '../../../text/upstream-errors.ts';
 import { itKeepsTheLawsOfAFormat } from '../support.ts';
 
 interface FoldedCall {
@@ -29,7 +28,7 @@ function foldStream(events: readonly ServerSentEvent[]): JsonObject {
     const chunk = objectOf(JSON.parse(event.data));
     const { id, created, model, usage } = chunk;
     completion = { id, object: 'chat.completion', created, model, choices, usage };
-    for (const item of arrayOf(chunk['choices'])) {
+    for (const item of listOf(chunk['choices'])) {
       const { index, delta, finish_reason: finishReason } = objectOf(item);
       const at = Number(index);
       const choice = (choices[at] ??= { index: at, message: { content: null }, logprobs: null, finish_reason: null });
@@ -47,7 +46,7 @@ function foldDelta(message: FoldedMessage, delta: JsonObject): void {
   if (typeof delta['content'] === 'string') message.content = (message.content ?? '') + delta['content'];
   const reasoning = stringOf(delta['reasoning_content']);
   if (reasoning !== '') message.reasoning_content = (message.reasoning_content ?? '') + reasoning;
-  for (const item of arrayOf(delta['tool_calls'])) {
+  for (const item of listOf(delta['tool_calls'])) {
     const { index, id, type, function: called } = objectOf(item);
     const { name, arguments: text } = objectOf(called);
     const calls = (message.tool_calls ??= []);

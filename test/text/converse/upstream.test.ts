@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { JsonObject } from '../../../domain/json.ts';
+import { type JsonObject, listOf, objectOf } from '../../../domain/json.ts';
 import type {
   AssistantPart,
   FilePart,
@@ -14,7 +14,6 @@ import { converse } from '../../../text/converse/index.ts';
 import { normalize } from '../../../text/normalize.ts';
 import { compact } from '../../../text/read.ts';
 import { runStage } from '../../../text/stage.ts';
-import { arrayOf, objectOf } from '../../../text/upstream-errors.ts';
 import type { UpstreamOptions } from '../../../text/wire-format.ts';
 import { textRequest } from '../support.ts';
 
@@ -40,7 +39,7 @@ describe('Converse upstream', () => {
       const content = [text('blue')];
       const answered: Turn = { role: 'tool', parts: [{ type: 'tool-result', callId: 'call_1', content, ...result }] };
       const { messages } = bodyOf({ turns: [asked, { role: 'assistant', parts }, answered] });
-      return arrayOf(messages)
+      return listOf(messages)
         .slice(1)
         .map((message) => objectOf(message)['content']);
     }

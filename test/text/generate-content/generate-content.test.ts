@@ -1,11 +1,10 @@
 import { expect } from 'chai';
-import type { JsonObject } from '../../../domain/json.ts';
+import { type JsonObject, listOf, objectOf, stringOf } from '../../../domain/json.ts';
 import type { AnswerPart, FinishReason, TextRequest, TextResult } from '../../../text/canonical.ts';
 import { generateContent } from '../../../text/generate-content/index.ts';
 import { compact } from '../../../text/read.ts';
 import type { ServerSentEvent } from '../../../text/sse.ts';
 import { mergeNeighbours } from '../../../text/turns.ts';
-import { arrayOf, objectOf, stringOf } from '../../../text/upstream-errors.ts';
 import { itKeepsTheLawsOfAFormat } from '../support.ts';
 
 interface FoldedCandidate {
@@ -21,12 +20,12 @@ function foldStream(events: readonly ServerSentEvent[]): JsonObject {
   for (const event of events) {
     const chunk = objectOf(JSON.parse(event.data));
     response = { ...chunk, candidates };
-    for (const item of arrayOf(chunk['candidates'])) {
+    for (const item of listOf(chunk['candidates'])) {
       const { index, content, finishReason } = objectOf(item);
       const { role, parts } = objectOf(content);
       const at = Number(index);
       const candidate = (candidates[at] ??= { content: { role, parts: [] }, index: at });
-      for (const part of arrayOf(parts)) foldPart(candidate.content.parts, objectOf(part));
+      for (const part of listOf(parts)) foldPart(candidate.content.parts, objectOf(part));
       if (finishReason !== undefined) candidate.finishReason = finishReason;
     }
   }

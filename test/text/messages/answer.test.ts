@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { ServiceError } from '../../../domain/errors.ts';
+import { objectOf } from '../../../domain/json.ts';
 import { UNREPORTED_USAGE, type AnswerPart, type FinishReason, type StreamEvent } from '../../../text/canonical.ts';
 import { chatCompletions } from '../../../text/chat-completions/index.ts';
 import { messages } from '../../../text/messages/index.ts';
-import { objectOf } from '../../../text/upstream-errors.ts';
 import { eventsOf } from '../answers.ts';
 import { brokenStream, eventsOfText, renderContext, roundTrip, streamedTo, textResult } from '../support.ts';
 

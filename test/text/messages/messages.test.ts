@@ -1,11 +1,10 @@
 import { expect } from 'chai';
-import type { JsonObject } from '../../../domain/json.ts';
+import { type JsonObject, objectOf, stringOf } from '../../../domain/json.ts';
 import type { TextRequest, Turn } from '../../../text/canonical.ts';
 import { messages } from '../../../text/messages/index.ts';
 import { compact } from '../../../text/read.ts';
 import type { ServerSentEvent } from '../../../text/sse.ts';
 import { hoistSystem, mergeNeighbours } from '../../../text/turns.ts';
-import { objectOf, stringOf } from '../../../text/upstream-errors.ts';
 import { itKeepsTheLawsOfAFormat } from '../support.ts';
 
 interface FoldedMessage {

@@ -1,12 +1,11 @@
 import { expect } from 'chai';
-import type { JsonObject } from '../../../domain/json.ts';
+import { type JsonObject, objectOf } from '../../../domain/json.ts';
 import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
 import { adoptBody } from '../../../text/chat-completions/adopt-body.ts';
 import { planConversion } from '../../../text/convert.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import { Meter } from '../../../text/meter.ts';
 import { parseRequest } from '../../../text/responses/parse-request.ts';
-import { objectOf } from '../../../text/upstream-errors.ts';
 import { createRefusalReader } from '../../support/refusal.ts';
 
 const { responses } = FORMATS;

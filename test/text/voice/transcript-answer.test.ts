@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { ServiceError } from '../../../domain/errors.ts';
+import { objectOf } from '../../../domain/json.ts';
 import type { TranscriptionOptions } from '../../../text/canonical.ts';
 import { Meter } from '../../../text/meter.ts';
-import { objectOf } from '../../../text/upstream-errors.ts';
 import { readTranscript } from '../../../text/voice/transcript-answer.ts';
 import { buildTranscriptionRequest } from '../../../text/voice/transcription.ts';
 
