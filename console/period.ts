@@ -1,13 +1,13 @@
 /** The days of a filter, in UTC. */
 import type { Period } from '../db/period.ts';
+import { dayOf, daysAfter, hasExistingDay } from '../domain/day.ts';
 
 const DAY = /^[12]\d{3}-\d{2}-\d{2}$/;
-const DAY_MS = 86_400_000;
 
 /** Reads the period from the start of `from` to the end of `to`. An invalid day sets no bound. */
 export function periodOf(query: URLSearchParams): Period {
   const [from, to] = [startOf(query.get('from')), startOf(query.get('to'))];
-  return { from, to: to && new Date(to.getTime() + DAY_MS) };
+  return { from, to: to && daysAfter(to, 1) };
 }
 
 /** Reads the period like {@link periodOf}. Without days, the period is the current month. */
@@ -26,7 +26,7 @@ export function usualPeriods(
 ): Readonly<Record<(typeof USUAL_PERIODS)[number], readonly [string, string]>> {
   const now = new Date(nowMs);
   const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()];
-  const daysAgo = (days: number): string => dayOf(new Date(nowMs - days * DAY_MS));
+  const daysAgo = (days: number): string => dayOf(daysAfter(now, -days));
   const dayOfMonth = (months: number, day: number): string => dayOf(new Date(Date.UTC(year, month + months, day)));
   const today = daysAgo(0);
   return {
@@ -39,13 +39,6 @@ export function usualPeriods(
   };
 }
 
-export function dayOf(moment: Date): string {
-  return moment.toISOString().slice(0, 10);
-}
-
 function startOf(day: string | null): Date | undefined {
-  if (day === null || !DAY.test(day)) return undefined;
-  const start = new Date(`${day}T00:00:00Z`);
-  // `Date` reads February 31 as a day of March.
-  return !Number.isNaN(start.getTime()) && start.toISOString().startsWith(day) ? start : undefined;
+  return day !== null && DAY.test(day) && hasExistingDay(day) ? new Date(day) : undefined;
 }

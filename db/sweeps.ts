@@ -2,6 +2,7 @@
  * Removes old rows, so that tables do not grow forever. Each sweep removes a limited number of rows, so that it never
  * holds locks for long. Sweeps can run at any time, even concurrently.
  */
+import { DAY_MS } from '../domain/day.ts';
 import { firstIdAt } from '../domain/ids.ts';
 import { REFUSED_CALLS, WEBHOOKS } from '../domain/policy.ts';
 import type { Database } from './database.ts';
@@ -10,7 +11,6 @@ import { expireRegistrations } from './queries/registrations.ts';
 /** Removes at most `limit` rows. @returns the number of removed rows; fewer than `limit` if none is left */
 export type Sweep = (database: Database, limit: number) => Promise<number>;
 
-const DAY_MS = 86_400_000;
 /** More than a year, so that two yearly closings can be compared. */
 const RECONCILIATIONS_KEPT_DAYS = 400;
 /** Longer than the payment provider repeats an announcement. */

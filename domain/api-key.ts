@@ -1,4 +1,5 @@
 /** Decides whether an API key may be used, and writes the refusals: contract 5. */
+import { daysAfter } from './day.ts';
 import { ServiceError } from './errors.ts';
 import { matchesModels } from './model-patterns.ts';
 import { formatUsd, type PicoUsd } from './money.ts';
@@ -22,8 +23,7 @@ export function startOfPeriod(period: LimitPeriod, at: Date): Date {
 /** When a limit renews next. */
 export function renewalOf(period: LimitPeriod, now: Date): Date {
   const { [period]: days } = { day: 1, week: 7, month: 31 };
-  const start = startOfPeriod(period, now);
-  return startOfPeriod(period, new Date(start.getTime() + days * 86_400_000));
+  return startOfPeriod(period, daysAfter(startOfPeriod(period, now), days));
 }
 
 /** The facts that decide whether a key can be used. */

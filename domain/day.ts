@@ -8,9 +8,14 @@ export function hasExistingDay(text: string): boolean {
   return !Number.isNaN(moment.getTime()) && moment.toISOString().startsWith(day);
 }
 
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 
 /** The moment this many times 24 hours later. */
 export function daysAfter(moment: Date, days: number): Date {
   return new Date(moment.getTime() + days * DAY_MS);
+}
+
+/** The day of a moment in UTC, such as `2026-11-30`. */
+export function dayOf(moment: Date): string {
+  return moment.toISOString().slice(0, 10);
 }

@@ -1,5 +1,6 @@
 /** Batches: see `db/schema/0012-batches.sql`. */
 import type { Batch, BatchEndpoint, BatchError, BatchFailures, BatchStatus } from '../../domain/batch.ts';
+import { daysAfter } from '../../domain/day.ts';
 import { createdAtMsOf, isId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { BATCHES } from '../../domain/policy.ts';
@@ -191,13 +192,11 @@ export const FAILURES_OF_LINES = /* sql */ `
     GROUP BY 1) AS kinds
   WHERE code IS NOT NULL)`;
 
-const DAY_MS = 86_400_000;
-
 export const NO_BATCH_SUMS: BatchSums = { charged: 0n, errors: [] };
 
 /** The day before the batch: the clock of the process that created it may be ahead of those that run its lines. */
 export function earliestRequestOf(batchId: string): Date {
-  return new Date(createdAtMsOf('batch', batchId) - DAY_MS);
+  return daysAfter(new Date(createdAtMsOf('batch', batchId)), -1);
 }
 
 /** Adds up the text requests and tasks of batches, by the id of the batch. */

@@ -11,6 +11,7 @@ import {
   type Seller,
   type Tax,
 } from '../../domain/billing-document.ts';
+import { dayOf } from '../../domain/day.ts';
 import { newId } from '../../domain/ids.ts';
 import { formatDollars } from '../../domain/money.ts';
 import { type Month, parseMonth } from '../../domain/month.ts';
@@ -172,10 +173,6 @@ async function findAccountsToInvoice(database: Database, month: Month, limit: nu
     { month: month.name, from: dayOf(month.from), to: dayOf(month.to), limit },
   );
   return rows.map(({ account_id: accountId }) => accountId);
-}
-
-function dayOf(moment: Date): string {
-  return moment.toISOString().slice(0, 10);
 }
 
 /** Returns the charges of an account in a month by model, and the granted credit that paid a part of them. */

@@ -1,4 +1,5 @@
 /** The transfers of all accounts in a month, each with its task or text request, for finance. */
+import { DAY_MS, daysAfter } from '../../domain/day.ts';
 import { firstIdAt } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Month } from '../../domain/month.ts';
@@ -39,21 +40,20 @@ type Row = Omit<ExportedTransfer, 'amount' | 'signupAmount' | 'cost'> & {
   readonly cost: string | null;
 };
 
-const MS_PER_DAY = 24 * 60 * 60 * 1000;
 /** Longer than any task or text request, and so than any chain of transfers. */
-export const MAX_CHAIN_MS = 31 * MS_PER_DAY;
+export const MAX_CHAIN_MS = 31 * DAY_MS;
 
 /**
  * The period in which the text requests that were charged in a month can have started. It ends later than the month,
  * because processes have clocks of their own.
  */
 export function startPeriodOf({ from, to }: Month): { readonly opened: Date; readonly startedBefore: Date } {
-  return { opened: new Date(from.getTime() - MAX_CHAIN_MS), startedBefore: new Date(to.getTime() + MS_PER_DAY) };
+  return { opened: new Date(from.getTime() - MAX_CHAIN_MS), startedBefore: daysAfter(to, 1) };
 }
 
 /** Sorts before the ids of all transfers since a moment. An id is at most a day older than its row. */
 export function firstTransferIdOf(moment: Date): string {
-  return firstIdAt('transfer', moment.getTime() - MS_PER_DAY);
+  return firstIdAt('transfer', moment.getTime() - DAY_MS);
 }
 
 /** Streams the transfers of a month, ordered by id. */

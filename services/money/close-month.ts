@@ -1,14 +1,13 @@
 /** Closes months, and explains why a month cannot be closed yet. */
 import type { Database } from '../../db/database.ts';
 import { type ClosedMonth, closeMonth as close, type MonthRefusal } from '../../db/queries/closed-months.ts';
+import { daysAfter } from '../../domain/day.ts';
 import { badRequest } from '../../domain/errors.ts';
 import type { Month } from '../../domain/month.ts';
 
-const MS_PER_DAY = 24 * 60 * 60 * 1000;
-
 /** When a month can be closed: a day after its end, since requests that started in it may still be booked. */
 export function closableFrom({ to }: Month): Date {
-  return new Date(to.getTime() + MS_PER_DAY);
+  return daysAfter(to, 1);
 }
 
 /**

@@ -10,6 +10,7 @@ import {
   WEBHOOK_CHECKS,
 } from '../../db/queries/availability.ts';
 import type { CallTarget } from '../../db/queries/upstream-calls.ts';
+import { DAY_MS, dayOf, daysAfter } from '../../domain/day.ts';
 import { addCalls, type CallSum, NO_CALLS } from '../../domain/upstream-calls.ts';
 import { STATUS } from '../../domain/policy.ts';
 import {
@@ -61,7 +62,6 @@ interface Service extends Pick<ServiceReport, 'kind' | 'family'> {
   readonly models: readonly (MediaModel | TextModel)[];
 }
 
-const DAY_MS = 86_400_000;
 /** Past days do not change. */
 const PAST = { forMs: 3_600_000, staleForMs: DAY_MS, maxEntries: 2 };
 /** A process queries the database once in this time, for any number of readers. */
@@ -116,10 +116,8 @@ function targetsOf({ routes }: MediaModel | TextModel): readonly Target[] {
   }));
 }
 
-const dateOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
-
 function listPastDays(reports: Database, routes: readonly ServiceRoute[], today: string) {
-  const from = dateOf(Date.parse(today) - (STATUS.days - 1) * DAY_MS);
+  const from = dayOf(daysAfter(new Date(today), 1 - STATUS.days));
   return listAvailability(reports, routes, { from, to: today });
 }
 
@@ -129,8 +127,8 @@ async function readStatus(
   routes: readonly ServiceRoute[],
   past: (today: string) => Promise<readonly DayAvailability[]>,
 ): Promise<PublicStatus> {
-  const nowMs = clock.nowMs();
-  const [today, tomorrow] = [dateOf(nowMs), dateOf(nowMs + DAY_MS)];
+  const moment = new Date(clock.nowMs());
+  const [today, tomorrow] = [dayOf(moment), dayOf(daysAfter(moment, 1))];
   const [health, isLate, ...known] = await Promise.all([
     upstreams.list(),
     areDeliveriesLate(database),
@@ -143,13 +141,17 @@ async function readStatus(
     const now = kind === 'webhooks' ? Number(!isLate) : availabilityNow(service, health, models);
     if (now === null) return [];
     const days = Array.from({ length: STATUS.days }, (_, index) => {
-      const date = dateOf(nowMs - (STATUS.days - 1 - index) * DAY_MS);
+      const date = dayOf(daysAfter(moment, index + 1 - STATUS.days));
       return { date, availability: byDay.get(`${nameOf(service)} ${date}`) ?? null };
     });
     const availability = average(days.flatMap((day) => day.availability ?? []));
     return [{ kind, family, status: statusOf(now), availability, days }];
   });
-  return { status: overallStatus(reports.map(({ status }) => status)), updatedAtMs: nowMs, services: reports };
+  return {
+    status: overallStatus(reports.map(({ status }) => status)),
+    updatedAtMs: moment.getTime(),
+    services: reports,
+  };
 }
 
 /** @returns null if operators have disabled every model of the service */

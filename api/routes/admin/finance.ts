@@ -7,6 +7,7 @@ import { listTransfers as findTransfers, streamTransfers } from '../../../db/que
 import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';
 import { sumEndUserUsage } from '../../../db/queries/end-user-usage.ts';
 import { listTextUsage, streamTextUsage, TEXT_OUTCOMES } from '../../../db/queries/usage.ts';
+import { daysAfter } from '../../../domain/day.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import type { Month } from '../../../domain/month.ts';
 import { findDocument, listDocuments } from '../../../db/queries/billing-documents.ts';
@@ -39,8 +40,6 @@ import {
   streamShownRefunds,
 } from '../../../services/resources/finance.ts';
 import { TRANSFER } from '../../../services/resources/admin.ts';
-
-const MS_PER_DAY = 24 * 60 * 60 * 1000;
 
 export const financeEndpoints = endpoints('Administration', {
   listTransfers: endpoint({
@@ -193,5 +192,5 @@ function statementPeriod(
   if ((date === undefined) === (month === undefined)) throw badRequest('Give either "date" or "month"');
   if (month) return month;
   const from = new Date(date ?? '');
-  return { from, to: new Date(from.getTime() + MS_PER_DAY) };
+  return { from, to: daysAfter(from, 1) };
 }

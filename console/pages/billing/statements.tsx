@@ -1,6 +1,7 @@
 /** The statement of each month: opening balance, changes and closing balance. */
 import { linesOf, STATEMENT_LINE } from '../../../services/resources/finance.ts';
 import type { ApiServices } from '../../../api/services.ts';
+import { dayOf, daysAfter } from '../../../domain/day.ts';
 import type { Month } from '../../../domain/month.ts';
 import { exportFile } from '../../export.ts';
 import { ButtonLink, Card } from '../../html/components.tsx';
@@ -49,6 +50,5 @@ async function statementLines(visit: MemberVisit, { money: { readStatement } }: 
 
 /** The days of a month as filters of the ledger. */
 function daysOf({ from, to }: Month): string {
-  const lastDay = new Date(to.getTime() - 1);
-  return `from=${from.toISOString().slice(0, 10)}&to=${lastDay.toISOString().slice(0, 10)}`;
+  return `from=${dayOf(from)}&to=${dayOf(daysAfter(to, -1))}`;
 }

@@ -1,9 +1,10 @@
 /** The periods of pages about usage and money. */
 import { usagePeriod } from '../../../services/input/usage-period.ts';
+import { DAY_MS, dayOf, daysAfter } from '../../../domain/day.ts';
 import { type Month, parseMonth } from '../../../domain/month.ts';
 import { USAGE } from '../../../domain/policy.ts';
 import { requireFound, type Visit } from '../../page.ts';
-import { dayOf, periodOrMonth } from '../../period.ts';
+import { periodOrMonth } from '../../period.ts';
 
 /** The month in the path of a page. @throws ServiceError `not_found` for an invalid month */
 export function monthIn({ params }: Pick<Visit, 'params'>): Month {
@@ -26,7 +27,7 @@ export function readPeriod(query: URLSearchParams, nowMs: number): NamedPeriod {
 
 /** Returns the equally long period directly before. */
 export function periodBefore({ from, to }: NamedPeriod): { readonly from: Date; readonly to: Date } {
-  return { from: new Date(from.getTime() - countDays({ from, to }) * DAY_MS), to: from };
+  return { from: daysAfter(from, -countDays({ from, to })), to: from };
 }
 
 /** Returns the number of days of a period. A day that has started counts. */
@@ -49,8 +50,6 @@ export function daysOf({ from, to }: NamedPeriod, nowMs: number): readonly strin
   for (let at = from.getTime(); at < end && days.length < USAGE.maxDays; at += DAY_MS) days.push(dayOf(new Date(at)));
   return days;
 }
-
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 function monthsSinceYearZero(moment: Date): number {
   return moment.getUTCFullYear() * 12 + moment.getUTCMonth();

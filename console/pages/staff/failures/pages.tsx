@@ -11,6 +11,7 @@ import {
   type RouteFailures,
 } from '../../../../db/queries/call-failures.ts';
 import type { FailureSum } from '../../../../db/queries/upstream-calls.ts';
+import { dayOf } from '../../../../domain/day.ts';
 import { isTaskErrorCode } from '../../../../domain/errors.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
@@ -22,7 +23,6 @@ import { AnyId } from '../../../html/linked-ids.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { type DrawnResult, type PageResult, showPage, showPart, staff, type UserVisit } from '../../../page.ts';
-import { dayOf } from '../../../period.ts';
 import { type Texts, wordFor } from '../../../texts/texts.ts';
 
 const PATH = '/staff/failures';

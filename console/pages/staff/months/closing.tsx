@@ -13,6 +13,7 @@ import {
   listAcknowledged,
   readMonthTotals,
 } from '../../../../db/queries/closed-months.ts';
+import { dayOf } from '../../../../domain/day.ts';
 import type { Month } from '../../../../domain/month.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
@@ -100,7 +101,7 @@ async function confirmClosing(visit: UserVisit, { reports }: ApiServices): Promi
 function reasonOf(refusal: MonthRefusal, month: Month, { months: messages, language }: Texts): string {
   switch (refusal.reason) {
     case 'not over':
-      return messages.notOver(monthName(month.name, language), closableFrom(month).toISOString().slice(0, 10));
+      return messages.notOver(monthName(month.name, language), dayOf(closableFrom(month)));
     case 'out of turn':
       return messages.outOfTurn(monthName(refusal.next, language));
     case 'bill not compared':
