@@ -14,7 +14,14 @@ import { useTexts } from '../../html/page-context.ts';
 import { TableCard } from '../../html/resource-table.tsx';
 import { type ListPage, readListPage } from '../../list-page.ts';
 import { useBudgetColumns } from '../budget-columns.tsx';
-import { forMembersAndStaff, hasPermissionHere, type PageResult, showPage, type UserVisit } from '../../page.ts';
+import {
+  forMembersAndStaff,
+  hasPermissionHere,
+  isStaffPage,
+  type PageResult,
+  showPage,
+  type UserVisit,
+} from '../../page.ts';
 
 /** The permissions to change budgets. Members change the budgets that members set, and staff change ceilings. */
 const TO_CHANGE = ['own', 'operate'] as const;
@@ -30,18 +37,13 @@ export const accountBudgetPages = forMembersAndStaff((place) => {
       TO_CHANGE,
       async (visit, { database }) => {
         const { account_budget_id: id = '', account_id: accountId = '' } = visit.params;
-        const budget = { id, accountId, ofEndUser: false, isCeiling: setsCeilings(visit) };
+        const budget = { id, accountId, ofEndUser: false, isCeiling: isStaffPage(visit) };
         if (!(await deleteBudget(database, budget))) throw notFoundError('budget');
       },
       'deleted',
     ),
   ];
 });
-
-/** Whether the page belongs to the staff, whose budgets are ceilings. */
-function setsCeilings({ path }: UserVisit): boolean {
-  return path.startsWith('/console/staff/');
-}
 
 async function set(visit: UserVisit, { database }: ApiServices): Promise<void> {
   const { form, params } = visit;
@@ -54,7 +56,7 @@ async function set(visit: UserVisit, { database }: ApiServices): Promise<void> {
     models: models.length === 0 ? null : models,
     usage_limit_usd: form.text('usage_limit_usd'),
     limit_period: form.text('limit_period'),
-    is_ceiling: setsCeilings(visit),
+    is_ceiling: isStaffPage(visit),
   });
   await setAccountBudget(database, toAccountBudget(accountId, body));
 }
@@ -66,7 +68,7 @@ async function showBudgets(visit: UserVisit, { database }: ApiServices): Promise
     listAccountBudgets(database, { accountId: account.id, ...slice }),
   );
   const mayChange = hasPermissionHere(visit, TO_CHANGE);
-  const isOfStaff = setsCeilings(visit);
+  const isOfStaff = isStaffPage(visit);
   return showPage(
     titles.budgets,
     <BudgetTable
