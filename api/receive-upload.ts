@@ -9,7 +9,7 @@ import busboy from 'busboy';
 import { badRequest, ServiceError } from '../domain/errors.ts';
 import type { FilePurpose } from '../domain/file-purpose.ts';
 import { BATCHES, UPLOADS } from '../domain/policy.ts';
-import { detectFileType, FILE_TYPE_BYTES, FILE_TYPES } from '../storage/file-type.ts';
+import { detectFileType, FILE_EXTENSIONS, FILE_TYPE_BYTES } from '../storage/file-type.ts';
 import type { RequestBody } from './endpoint/body.ts';
 import { component, object, optional, text } from '../domain/json-schema.ts';
 import { type HeldBytes, receiving } from './receiving.ts';
@@ -111,11 +111,10 @@ const BATCH: FilePurpose = 'batch';
 /** The start of a line with an object. The decoder skips a byte order mark. */
 const LINES_PATTERN = /^\s*\{/;
 const decoder = new TextDecoder();
-const ACCEPTED_TYPES = FILE_TYPES.map(({ extension }) => extension).join(', ');
 
 function wrongType(): ServiceError {
   return badRequest(
-    `The file must be of one of these types: ${ACCEPTED_TYPES}; or JSON Lines, with the field "purpose" and the value "${BATCH}".`,
+    `The file must be of one of these types: ${FILE_EXTENSIONS}; or JSON Lines, with the field "purpose" and the value "${BATCH}".`,
   );
 }
 

@@ -28,6 +28,8 @@ const MOV = fileType('mov', 'video');
 
 /** Every type that {@link detectFileType} recognises. */
 export const FILE_TYPES: readonly FileType[] = [PNG, JPEG, WEBP, MP3, WAV, AAC, M4A, MP4, MOV];
+/** The list in sentences about accepted files. */
+export const FILE_EXTENSIONS = FILE_TYPES.map(({ extension }) => extension).join(', ');
 
 /** Major brands of ISO base media files (`ftyp`, ISO/IEC 14496-12; see mp4ra.org) that are not plain MP4 video. */
 const BRANDS: Readonly<Record<string, FileType>> = {

@@ -1,4 +1,5 @@
 /** Parses JSON, large documents in steps, between which other requests are served. */
+import { bufferOf } from '../../domain/body-bytes.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import { isRounded, keepDigits, mayRound } from './exact.ts';
 import type { JsonLimits } from './size.ts';
@@ -49,10 +50,6 @@ export function* parseInSteps(bytes: Uint8Array, limits: JsonLimits = UNLIMITED)
   const parser = new Parser(bufferOf(bytes), limits);
   while (!parser.takeStep()) yield;
   return parser.value;
-}
-
-function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
-  return Buffer.from(buffer, byteOffset, byteLength);
 }
 
 const QUOTE = 0x22;

@@ -2,7 +2,7 @@
 import { findUpload, listUploads, type Upload } from '../../../db/queries/uploads.ts';
 import type { Caller } from '../../../db/queries/api-keys.ts';
 import { filePurposeOf } from '../../../domain/file-purpose.ts';
-import { FILE_TYPES } from '../../../storage/file-type.ts';
+import { FILE_EXTENSIONS } from '../../../storage/file-type.ts';
 import { arrayOf, boolean, exactly, object, text } from '../../../domain/json-schema.ts';
 import { dataAndFieldsOf, json } from '../../endpoint/answers.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
@@ -13,8 +13,6 @@ import type { ApiServices } from '../../services.ts';
 import { DELETED_FILE, FILE } from './present.ts';
 import { uploadBody } from '../../receive-upload.ts';
 import { sendPrivateFile } from '../../send-file.ts';
-
-const FILE_EXTENSIONS = FILE_TYPES.map(({ extension }) => extension).join(', ');
 
 export const fileEndpoints = endpoints('Files', {
   uploadFile: endpoint({
