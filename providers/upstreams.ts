@@ -3,7 +3,7 @@ import Joi from 'joi';
 import type { OperatorFile } from '../catalogue/operator-file.ts';
 import { checkAgainst, type Checked } from '../catalogue/schema-findings.ts';
 import { camelCased, type SnakeCased } from '../domain/field-names.ts';
-import { type Auth, authKind, authSchema } from './credentials/settings.ts';
+import { type Auth, authKind, authSchema, httpUrl } from './credentials/settings.ts';
 import { type MediaAdapter, VENDOR_ADDRESS_NAMES } from './media/adapter.ts';
 import type { Credential } from './media/credentials.ts';
 import { MEDIA_PROTOCOL_NAMES, MEDIA_PROTOCOLS, type MediaProtocol } from './media/protocols.ts';
@@ -55,8 +55,6 @@ interface UpstreamsFile {
   readonly media: readonly MediaEntry[];
   readonly text: readonly TextUpstreamEntry[];
 }
-
-const httpUrl = Joi.string().uri({ scheme: ['http', 'https'] });
 
 const origin = httpUrl.custom((url: string) => {
   if (new URL(url).origin !== url)

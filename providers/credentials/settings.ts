@@ -48,13 +48,14 @@ export type AuthKind = 'google' | 'aws' | 'azure';
 export const AUTH_KEY = 'auth';
 
 const text = Joi.string();
-const url = Joi.string().uri({ scheme: ['http', 'https'] });
+/** The address of a service, in settings. */
+export const httpUrl = Joi.string().uri({ scheme: ['http', 'https'] });
 
 const google = Joi.object<GoogleAuth>({
   credentials: text.custom(assertGoogleCredentials),
   credentials_file: text,
   scopes: Joi.array().items(text).min(1).default(['https://www.googleapis.com/auth/cloud-platform']),
-  token_url: url,
+  token_url: httpUrl,
 }).oxor('credentials', 'credentials_file');
 
 const aws = Joi.object<AwsAuth>({
@@ -65,7 +66,7 @@ const aws = Joi.object<AwsAuth>({
   role_arn: text.pattern(/^arn:aws[\w-]*:iam::\d{12}:role\/.+$/, 'the ARN of a role'),
   external_id: text,
   web_identity_token_file: text,
-  token_url: url,
+  token_url: httpUrl,
 })
   .and('access_key_id', 'secret_access_key')
   .with('session_token', 'access_key_id')
@@ -81,7 +82,7 @@ const azure = Joi.object<AzureAuth>({
   federated_token_file: text,
   identity_header: text,
   scope: text.default('https://cognitiveservices.azure.com/.default'),
-  token_url: url,
+  token_url: httpUrl,
 })
   .oxor('client_secret', 'certificate_file', 'federated_token_file', 'identity_header')
   .with('identity_header', 'token_url')

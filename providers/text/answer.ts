@@ -216,3 +216,12 @@ function failureOfBody(cause: Error): ServiceError {
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }
+
+/** The value of a JSON text, or the text itself: the refusals of some upstreams are plain text. */
+export function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -7,7 +7,7 @@ import {
   toAnswerTimeouts,
 } from '../../catalogue/answer-timeouts.ts';
 import { PLATFORM_NAMES, type PlatformName, platformOf } from '../../text/platforms/index.ts';
-import { AUTH_KEY, type Auth, authKind, authSchema } from '../credentials/settings.ts';
+import { AUTH_KEY, type Auth, authKind, authSchema, httpUrl } from '../credentials/settings.ts';
 import {
   UPSTREAM_FORMAT_NAMES,
   type UpstreamFormatName,
@@ -52,7 +52,6 @@ export interface TextUpstreamEntry extends AnswerTimeoutsEntry {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-const httpUrl = Joi.string().uri({ scheme: ['http', 'https'] });
 /** A header name, except those that HTTP itself uses. */
 const HEADER_NAME =
   /^(?!(?:connection|content-length|content-type|expect|keep-alive|transfer-encoding|upgrade)$)[\w-]+$/i;

@@ -5,6 +5,7 @@ import { WebSocket } from 'ws';
 import { ServiceError } from '../../domain/errors.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { FAILED, UNREACHABLE, UpstreamError } from '../../text/upstream-errors.ts';
+import { jsonOrText } from './answer.ts';
 import { type AttemptReport, describeAttempt, errorForClient } from './attempt-report.ts';
 import { faultOf, isTransient, noteFailure, type FailedAttempt } from './attempt.ts';
 import { type Candidate, keyHint, orderCandidates, type UpstreamRoute } from './candidates.ts';
@@ -166,7 +167,7 @@ export function connect(
         reject(
           FORMATS[route.format].upstream.parseError(
             response.statusCode ?? 0,
-            jsonOf(Buffer.concat(chunks).toString()),
+            jsonOrText(Buffer.concat(chunks).toString()),
             Number(response.headers['retry-after'] ?? '') || undefined,
           ),
         );
@@ -193,12 +194,4 @@ function holdMessages(socket: WebSocket): () => void {
     for (const [data, isBinary] of held) socket.emit('message', data, isBinary);
     socket.resume();
   };
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }

@@ -7,7 +7,7 @@ import type { Platform } from '../../text/platforms/platform.ts';
 import type { UpstreamHalf, UpstreamRequest } from '../../text/wire-format.ts';
 import { FAILED, KEY_REFUSED, UNREACHABLE, UpstreamError } from '../../text/upstream-errors.ts';
 import { type Credentials, CredentialsError, type Headers, type SentRequest } from '../credentials/credentials.ts';
-import { type Answer, type AnswerHead, codeOf, toTimeoutError } from './answer.ts';
+import { type Answer, type AnswerHead, codeOf, jsonOrText, toTimeoutError } from './answer.ts';
 import { decodeEventStream } from './event-stream.ts';
 
 export interface UpstreamEndpoint {
@@ -148,20 +148,12 @@ function singleOf(header: string | string[] | undefined): string | undefined {
 async function readRefusal(answer: Answer): Promise<unknown> {
   const timer = setTimeout(() => answer.discard(), MAX_ERROR_MS);
   try {
-    return jsonOf((await answer.readAll(MAX_ERROR_BYTES)).toString());
+    return jsonOrText((await answer.readAll(MAX_ERROR_BYTES)).toString());
   } catch {
     answer.discard();
     return null;
   } finally {
     clearTimeout(timer);
-  }
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
   }
 }
 
