@@ -23,8 +23,6 @@ export interface NewAccountMerge {
 }
 
 export interface AccountMerge extends NewAccountMerge {
-  readonly sourceName: string;
-  readonly targetName: string;
   readonly createdAt: Date;
   readonly expiresAt: Date;
   /** Null while the merge is pending. */
@@ -37,7 +35,7 @@ export interface AccountMerge extends NewAccountMerge {
 
 export type MergeOutcome = 'approved' | 'rejected' | 'withdrawn';
 
-/** Reads merges with the names of their accounts. @param rest SQL for the conditions, the order and a lock */
+/** @param rest SQL for the conditions, the order and a lock */
 async function readMerges(
   database: Database,
   rest: string,
@@ -45,10 +43,8 @@ async function readMerges(
 ): Promise<AccountMerge[]> {
   const { rows } = await database.raw<{ rows: RowOf<AccountMerge>[] }>(
     /* sql */ `
-    SELECT merge.*, source.name AS source_name, target.name AS target_name,
-      CASE WHEN outcome IS NULL AND expires_at <= now() THEN 'expired' ELSE outcome END AS outcome
-    FROM account_merges AS merge JOIN accounts AS source ON source.id = merge.source_id
-    JOIN accounts AS target ON target.id = merge.target_id ${rest}`,
+    SELECT merge.*, CASE WHEN outcome IS NULL AND expires_at <= now() THEN 'expired' ELSE outcome END AS outcome
+    FROM account_merges AS merge ${rest}`,
     given,
   );
   return rows.map((row) => readRow(row, {}));
