@@ -55,9 +55,9 @@ export async function grantPromoCredit(
         .ignore()
         .returning<{ created_at: Date }[]>('created_at');
       if (inserted) await move(transaction, 'promo_grant', { id, accountId, amount, at: inserted.created_at });
-      const row = await transaction<PromoGrantRow>('promo_grants').where({ account_id: accountId, reference }).first();
-      if (!row) throw new Error(`the grant ${reference} cannot have disappeared`);
-      return { grant: toGrant(row), applied: inserted !== undefined };
+      const kept = await findPromoGrant(transaction, grant);
+      if (!kept) throw new Error(`the grant ${reference} cannot have disappeared`);
+      return { grant: kept, applied: inserted !== undefined };
     }),
   );
 }

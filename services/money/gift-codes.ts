@@ -1,6 +1,6 @@
 /** Gift codes: issuing them in batches, and redeeming them. */
 import { readDatabaseTime } from '../../db/database-clock.ts';
-import { CHECK_VIOLATION, type Database, isDatabaseError } from '../../db/database.ts';
+import type { Database } from '../../db/database.ts';
 import { withPartitions } from '../../db/partitions.ts';
 import { findAccount, lockAccount } from '../../db/queries/accounts.ts';
 import { creditGift } from '../../db/queries/credits.ts';
@@ -23,7 +23,7 @@ import { grantPromoCredit } from '../../db/queries/promo-grants.ts';
 import { type AttemptLimit, claimSignInAttempts, uncountSignInAttempt } from '../../db/queries/sessions.ts';
 import { digestToken } from '../../domain/bearer-token.ts';
 import { daysAfter } from '../../domain/day.ts';
-import { badRequest, ServiceError } from '../../domain/errors.ts';
+import { ServiceError } from '../../domain/errors.ts';
 import { type GiftKind, giftStatusOf, lettersOfGiftCode, newGiftCode } from '../../domain/gift-code.ts';
 import { newId } from '../../domain/ids.ts';
 import { formatDollars, type PicoUsd } from '../../domain/money.ts';
@@ -32,6 +32,7 @@ import { notFoundError } from '../../domain/not-found.ts';
 import { CORRECTIONS, GIFT_CODES } from '../../domain/policy.ts';
 import { networkOf } from '../people/network.ts';
 import type { DualControl } from './dual-control.ts';
+import { refuseLateExpiry } from './refuse-late-expiry.ts';
 
 /** A batch with its codes, which are shown once. */
 export interface IssuedGiftBatch extends GiftBatch {
@@ -229,9 +230,4 @@ function refuseCode(): ServiceError {
 function refuseLimit(error: unknown): never {
   if (!(error instanceof GiftLimitReachedError)) throw error;
   throw new ServiceError('forbidden', 'Only one such code can be redeemed, and one was redeemed before.');
-}
-
-function refuseLateExpiry(error: unknown): never {
-  if (!isDatabaseError(error, CHECK_VIOLATION)) throw error;
-  throw badRequest('expires_at must be later than now');
 }

@@ -1,7 +1,6 @@
 /** Promo credit, which operators grant and which expires. */
-import { CHECK_VIOLATION, isDatabaseError } from '../../../db/database.ts';
 import { grantPromoCredit, listPromoGrants, type PromoGrant } from '../../../db/queries/promo-grants.ts';
-import { badRequest, ServiceError } from '../../../domain/errors.ts';
+import { ServiceError } from '../../../domain/errors.ts';
 import { parseUsd, toUsdNumber } from '../../../domain/money.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
@@ -12,6 +11,7 @@ import { resource } from '../../../domain/resource/resource.ts';
 import { authorOf } from '../../../services/people/administrator.ts';
 import { existingAccount } from '../../../services/people/existing-account.ts';
 import { adjustAlone } from '../../../services/money/dual-control.ts';
+import { refuseLateExpiry } from '../../../services/money/refuse-late-expiry.ts';
 import { promoGrantSchema } from '../../../services/input/admin.ts';
 
 const PROMO_GRANT = resource<PromoGrant>('PromoGrant', {
@@ -77,8 +77,3 @@ export const promoGrantEndpoints = endpoints('Administration', {
     },
   }),
 });
-
-function refuseLateExpiry(error: unknown): never {
-  if (!isDatabaseError(error, CHECK_VIOLATION)) throw error;
-  throw badRequest('expires_at must be later than now');
-}
