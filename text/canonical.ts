@@ -386,6 +386,9 @@ export type StreamEvent =
   | { readonly type: 'usage'; readonly usage: Usage }
   | ({ readonly type: 'finish'; readonly choice?: number | undefined } & Finish);
 
+export type StartEvent = Extract<StreamEvent, { type: 'text-start' | 'reasoning-start' | 'tool-input-start' }>;
+export type EndEvent = Extract<StreamEvent, { type: 'text-end' | 'reasoning-end' | 'tool-input-end' }>;
+
 /** What a search of the web found; an error if it failed. */
 export interface FoundOnWeb {
   readonly query: string;

@@ -6,16 +6,15 @@ import {
   type AnswerSearch,
   type AudioPart,
   type Choice,
+  type EndEvent,
   type Finish,
+  type StartEvent,
   type StreamEvent,
   type TextResult,
   type Usage,
 } from './canonical.ts';
 import { Logprobs } from './logprobs.ts';
 import { compact } from './read.ts';
-
-type StartEvent = Extract<StreamEvent, { type: 'text-start' | 'reasoning-start' | 'tool-input-start' }>;
-type EndEvent = Extract<StreamEvent, { type: 'text-end' | 'reasoning-end' | 'tool-input-end' }>;
 
 interface OpenPart {
   readonly start: StartEvent;

@@ -10,15 +10,35 @@ import type { Stage } from './stage.ts';
 type PartEvent = Exclude<StreamEvent, { type: 'response-start' | 'usage' | 'finish' }>;
 
 /** Several calls of a request whose answers become one. */
-export interface JoinedCalls {
+export abstract class JoinedCalls {
+  /** The events of whole answers so far. */
+  protected readonly events: StreamEvent[] = [];
+  protected lastStage: Stage<StreamEvent, string> | null = null;
+
+  /** Whether the joined answer has come to its end. */
+  abstract readonly isComplete: boolean;
+
   /** The stage that sees the answer of a call before the client's wishes about reasoning apply. */
   record?(): Stage<StreamEvent, StreamEvent>;
   /** The stage that takes the legal events of the answer to a call, and emits its part of the joined answer. */
-  stage(call: number): Stage<StreamEvent, StreamEvent>;
+  abstract stage(call: number): Stage<StreamEvent, StreamEvent>;
+
   /** Adds what {@link stage} emitted for a whole answer. @returns the events of the joined answer; null before its end */
-  add(events: readonly StreamEvent[]): readonly StreamEvent[] | null;
+  add(events: readonly StreamEvent[]): readonly StreamEvent[] | null {
+    for (const event of events) this.events.push(event);
+    return this.isComplete ? this.events : null;
+  }
+
   /** The last stage of a stream, which all calls share: it ends with the one that ends last. */
-  last(create: () => Stage<StreamEvent, string>): Stage<StreamEvent, string>;
+  last(create: () => Stage<StreamEvent, string>): Stage<StreamEvent, string> {
+    const last = (this.lastStage ??= create());
+    return {
+      push: (event, emit) => last.push(event, emit),
+      end: (emit) => {
+        if (this.isComplete) last.end(emit);
+      },
+    };
+  }
 }
 
 /** One of the calls of a request: its answer becomes the choice of that number, or a round of the answer. */
@@ -28,22 +48,19 @@ export interface JoinedChoice {
 }
 
 /** One request's calls. The first starts before the others, which may run at the same time. */
-export class JoinedChoices implements JoinedCalls {
+export class JoinedChoices extends JoinedCalls {
   readonly count: number;
   /** How the answers ended so far, by choice. */
   readonly #ends = new Map<number, { readonly finish: Finish; readonly usage: Usage }>();
   readonly #callIds = new Set<string>();
-  /** The events of whole answers so far. */
-  readonly #events: StreamEvent[] = [];
   #attempts = 0;
-  #last: Stage<StreamEvent, string> | null = null;
 
   /** @param count how many calls there are */
   constructor(count: number) {
+    super();
     this.count = count;
   }
 
-  /** Whether every answer has come to its end. */
   get isComplete(): boolean {
     return this.#ends.size === this.count;
   }
@@ -74,21 +91,6 @@ export class JoinedChoices implements JoinedCalls {
     };
   }
 
-  add(events: readonly StreamEvent[]): readonly StreamEvent[] | null {
-    for (const event of events) this.#events.push(event);
-    return this.isComplete ? this.#events : null;
-  }
-
-  last(create: () => Stage<StreamEvent, string>): Stage<StreamEvent, string> {
-    const last = (this.#last ??= create());
-    return {
-      push: (event, emit) => last.push(event, emit),
-      end: (emit) => {
-        if (this.isComplete) last.end(emit);
-      },
-    };
-  }
-
   /** The event with its choice. Ids are unique within an answer only: two answers may have the same ids. */
   #placed(event: PartEvent, choice: number, prefix: string): StreamEvent {
     if (event.type === 'audio-delta' || event.type === 'logprobs') return { ...event, choice };
@@ -108,6 +110,6 @@ export class JoinedChoices implements JoinedCalls {
   }
 }
 
-function addUsage(one: Usage, other: Usage): Usage {
+export function addUsage(one: Usage, other: Usage): Usage {
   return usageOf((name) => addCounts(one[name], other[name]));
 }

@@ -13,7 +13,15 @@
  */
 import { ServiceError } from '../domain/errors.ts';
 import { newCallId } from './call-ids.ts';
-import { mergeUsage, type Finish, type FinishReason, type StreamEvent, type Usage } from './canonical.ts';
+import {
+  mergeUsage,
+  type EndEvent,
+  type Finish,
+  type FinishReason,
+  type StartEvent,
+  type StreamEvent,
+  type Usage,
+} from './canonical.ts';
 import { ObjectText } from './object-text.ts';
 import type { Emit, Stage } from './stage.ts';
 
@@ -21,9 +29,6 @@ import type { Emit, Stage } from './stage.ts';
 export function normalize(earlierCallIds?: ReadonlySet<string>): Stage<StreamEvent, StreamEvent> {
   return new Normalizer(earlierCallIds);
 }
-
-type StartEvent = Extract<StreamEvent, { type: 'text-start' | 'reasoning-start' | 'tool-input-start' }>;
-type EndEvent = Extract<StreamEvent, { type: 'text-end' | 'reasoning-end' | 'tool-input-end' }>;
 
 /** A part that was begun, and has not been emitted to its end. */
 interface QueuedPart {

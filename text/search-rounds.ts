@@ -3,11 +3,10 @@
  * search found, and asks the model again. The client gets one answer, in which the searches are those of its format.
  */
 import { stringOf } from '../domain/json.ts';
-import { addCounts, usageOf } from '../domain/text-tokens.ts';
 import type { AnswerPart, FoundOnWeb, StreamEvent, TextRequest, ToolChoice, Turn, Usage } from './canonical.ts';
 import { UNREPORTED_USAGE } from './canonical.ts';
 import { collect } from './collect.ts';
-import type { JoinedCalls } from './join-choices.ts';
+import { addUsage, JoinedCalls } from './join-choices.ts';
 import type { Stage } from './stage.ts';
 import { WEB_SEARCH } from './web-search.ts';
 
@@ -28,12 +27,11 @@ const PARAMETERS = {
 } as const;
 const MAX_QUERY_LENGTH = 400;
 
-export class SearchRounds implements JoinedCalls {
+export class SearchRounds extends JoinedCalls {
   /** The searches of the latest round, which wait for their results; none once the answer is complete. */
   wanted: readonly WantedSearch[] = [];
   /** Whether the model may search in the next round, or in the one that runs. */
   maySearch: boolean;
-  /** Whether the answer has come to its end. */
   isComplete = false;
   readonly #request: TextRequest;
   readonly #toolName: string;
@@ -44,11 +42,9 @@ export class SearchRounds implements JoinedCalls {
   #recorded: StreamEvent[] = [];
   #usage: Usage = UNREPORTED_USAGE;
   #searches = 0;
-  /** The events of a whole answer so far. */
-  readonly #events: StreamEvent[] = [];
-  #last: Stage<StreamEvent, string> | null = null;
 
   constructor(request: TextRequest, maySearch: boolean) {
+    super();
     this.#request = request;
     this.maySearch = maySearch;
     const names = new Set(request.tools.map(({ name }) => name));
@@ -102,7 +98,7 @@ export class SearchRounds implements JoinedCalls {
   }
 
   /** Records the answer before the client's wishes about reasoning apply: the model expects back its signatures. */
-  record(): Stage<StreamEvent, StreamEvent> {
+  override record(): Stage<StreamEvent, StreamEvent> {
     const events: StreamEvent[] = [];
     return {
       push: (event, emit) => {
@@ -134,7 +130,7 @@ export class SearchRounds implements JoinedCalls {
         }
       },
       end: (emit) => {
-        this.#usage = round === 0 ? usage : usageOf((name) => addCounts(this.#usage[name], usage[name]));
+        this.#usage = round === 0 ? usage : addUsage(this.#usage, usage);
         this.#endRound(searches.size > 0 && !hasOwnCalls && finish.reason !== 'length');
         if (!this.isComplete) return;
         emit({ type: 'usage', usage: { ...this.#usage, webSearches: this.#searches || null } });
@@ -156,27 +152,12 @@ export class SearchRounds implements JoinedCalls {
     );
   }
 
-  add(events: readonly StreamEvent[]): readonly StreamEvent[] | null {
-    for (const event of events) this.#events.push(event);
-    return this.isComplete ? this.#events : null;
-  }
-
   /** Adds the event of a search to the answer. @returns its part of the client's stream, if the client streams */
   show(event: StreamEvent): string[] {
-    this.#events.push(event);
+    this.events.push(event);
     const shown: string[] = [];
-    this.#last?.push(event, (text) => shown.push(text));
+    this.lastStage?.push(event, (text) => shown.push(text));
     return shown;
-  }
-
-  last(create: () => Stage<StreamEvent, string>): Stage<StreamEvent, string> {
-    const last = (this.#last ??= create());
-    return {
-      push: (event, emit) => last.push(event, emit),
-      end: (emit) => {
-        if (this.isComplete) last.end(emit);
-      },
-    };
   }
 }
 
