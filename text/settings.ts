@@ -1,5 +1,5 @@
-/** Settings with the same name in several formats. */
-import { CACHE_LIFETIMES, type CacheBreakpoint, REASONING_EFFORTS } from './canonical.ts';
+/** Settings and parts with the same fields in several formats. */
+import { CACHE_LIFETIMES, type CacheBreakpoint, REASONING_EFFORTS, type TextPart } from './canonical.ts';
 import { type ReaderSelector, object } from './fields.ts';
 import {
   compact,
@@ -12,6 +12,7 @@ import {
   optional,
   readBoolean,
   readObject,
+  readString,
 } from './read.ts';
 
 export const TEMPERATURE = described(numberBetween(0, 2), 'Change this or `top_p`, not both');
@@ -40,6 +41,16 @@ export function cacheMarks(select: ReaderSelector) {
 
 /** The fields of an object that can be marked. */
 export type CacheMarks = ReturnType<typeof cacheMarks>;
+
+export const textPartOf = (marks: CacheMarks) =>
+  object({ ...marks, text: readString }, ({ text, cache_control: cacheBreakpoint }): TextPart =>
+    compact({ type: 'text', text, cacheBreakpoint }),
+  );
+
+export const readRefusal = object({ refusal: readString }, ({ refusal }): TextPart => ({
+  type: 'text',
+  text: refusal,
+}));
 
 /** For formats with a limit of their own: contract 4.8.2 and 4.8.4. */
 export const MAX_OUTPUT_TOKENS = 1_073_741_823;

@@ -27,7 +27,7 @@ import {
   refused,
   typed,
 } from '../fields.ts';
-import { argumentsOfText, freeTextTool } from '../free-text-tools.ts';
+import { argumentsOfText } from '../free-text-tools.ts';
 import {
   arrayOf,
   compact,
@@ -57,12 +57,15 @@ import {
   JSON_SCHEMA,
   outputTokens,
   PENALTY,
+  readRefusal,
   STREAM,
   TEMPERATURE,
+  textPartOf,
   TOP_K,
   TOP_P,
   VERBOSITY,
 } from '../settings.ts';
+import { readCustomTool, readFunction } from '../tools.ts';
 import { reasoningText } from './content.ts';
 import { signatureOf } from './signatures.ts';
 
@@ -77,12 +80,6 @@ export function isCustom(value: unknown): boolean {
 }
 
 const WHERE_OFFERED = 'Accepted; has an effect only if the model’s upstream offers it without extra charge';
-
-const textPartOf = (marks: CacheMarks) =>
-  object({ ...marks, text: readString }, ({ text, cache_control: cacheBreakpoint }): TextPart =>
-    compact({ type: 'text', text, cacheBreakpoint }),
-  );
-const refusalPart = object({ refusal: readString }, ({ refusal }): TextPart => ({ type: 'text', text: refusal }));
 
 const imagePartOf = (marks: CacheMarks) =>
   object(
@@ -135,12 +132,12 @@ const inputPartsOf = (marks: CacheMarks) => ({
 export const CONTENT = byCompatibility((select) => {
   const inputParts = inputPartsOf(cacheMarks(select));
   const { text } = inputParts;
-  const answerParts = { text, refusal: refusalPart, thinking: thinkingPart, reasoning: thinkingPart };
+  const answerParts = { text, refusal: readRefusal, thinking: thinkingPart, reasoning: thinkingPart };
   return {
     system: contentOf(typed<TextPart>({ text })),
     input: contentOf(typed<InputPart>(inputParts)),
     answer: optional(contentOf(typed<TextPart | ReasoningPart>(answerParts))),
-    any: named('ChatContentPart', typed<InputPart>({ ...inputParts, refusal: refusalPart })),
+    any: named('ChatContentPart', typed<InputPart>({ ...inputParts, refusal: readRefusal })),
   };
 });
 
@@ -214,21 +211,6 @@ export const readMessage = named(
   }),
 );
 
-const readFunction = object(
-  {
-    name: readName,
-    description: optional(readString),
-    parameters: optional(JSON_SCHEMA),
-    strict: optional(readBoolean),
-  },
-  (definition): Tool => compact(definition),
-);
-
-const customTool = object(
-  { name: readName, description: optional(readString), format: optional(readObject) },
-  freeTextTool,
-);
-
 const FUNCTION_TOOL = byCompatibility((select) => ({
   function: object(
     { ...cacheMarks(select), function: readFunction },
@@ -236,7 +218,7 @@ const FUNCTION_TOOL = byCompatibility((select) => ({
   ),
 }));
 const TOOL = {
-  full: typed<Tool>({ ...FUNCTION_TOOL.full, [CUSTOM]: object({ custom: customTool }, (tool) => tool.custom) }),
+  full: typed<Tool>({ ...FUNCTION_TOOL.full, [CUSTOM]: object({ custom: readCustomTool }, (tool) => tool.custom) }),
   specification: typed<Tool>(FUNCTION_TOOL.specification),
 };
 

@@ -57,17 +57,13 @@ import {
   outputTokens,
   STREAM,
   TEMPERATURE,
+  textPartOf,
   TOP_K,
   TOP_P,
 } from '../settings.ts';
 
 /** This format's schemas have no name, but other formats require one. */
 const SCHEMA_NAME = 'answer';
-
-const textBlockOf = (marks: CacheMarks) =>
-  object({ ...marks, text: readString }, ({ text, cache_control: cacheBreakpoint }): TextPart =>
-    compact({ type: 'text', text, cacheBreakpoint }),
-  );
 
 const bytes = object({ media_type: readName, data: readText }, (source) => {
   return { kind: 'base64', mediaType: source.media_type.toLowerCase(), data: source.data } as const;
@@ -88,7 +84,7 @@ const documentSourceOf = (marks: CacheMarks) =>
     url: mapped(link, (source) => ({ type: 'file', source: { mediaType: 'application/pdf', ...source } })),
     text: object({ data: readString }, ({ data }) => ({ type: 'text', text: data })),
     content: object(
-      { content: contentOf(typed<TextPart | ImagePart>({ text: textBlockOf(marks), image: imageBlockOf(marks) })) },
+      { content: contentOf(typed<TextPart | ImagePart>({ text: textPartOf(marks), image: imageBlockOf(marks) })) },
       ({ content }) => content,
     ),
   });
@@ -108,7 +104,7 @@ const documentBlockOf = (marks: CacheMarks) =>
 /** Search results of the client. Other formats have no citations, so the model gets the text. */
 const searchResultBlockOf = (marks: CacheMarks) =>
   object(
-    { ...marks, source: readString, title: readString, content: arrayOf(typed({ text: textBlockOf(marks) })) },
+    { ...marks, source: readString, title: readString, content: arrayOf(typed({ text: textPartOf(marks) })) },
     ({ source, title, content, cache_control: mark }): TextPart => {
       const text = [title, source, ...content.map((part) => part.text)].join('\n');
       const cacheBreakpoint = mark ?? content.findLast((part) => part.cacheBreakpoint !== undefined)?.cacheBreakpoint;
@@ -117,7 +113,7 @@ const searchResultBlockOf = (marks: CacheMarks) =>
   );
 
 const inputBlocksOf = (marks: CacheMarks) => ({
-  text: textBlockOf(marks),
+  text: textPartOf(marks),
   image: imageBlockOf(marks),
   document: documentBlockOf(marks),
   search_result: searchResultBlockOf(marks),
@@ -172,7 +168,7 @@ const answerBlockOf = (marks: CacheMarks) =>
   named(
     'MessagesAnswerBlock',
     typed<AnswerPart | null>({
-      text: textBlockOf(marks),
+      text: textPartOf(marks),
       thinking: object(
         { signature: optional(readString), thinking: readString },
         ({ signature, thinking }): AnswerPart =>
@@ -194,7 +190,7 @@ const answerBlockOf = (marks: CacheMarks) =>
     }),
   );
 
-const systemOf = (marks: CacheMarks) => contentOf(typed<TextPart>({ text: textBlockOf(marks) }));
+const systemOf = (marks: CacheMarks) => contentOf(typed<TextPart>({ text: textPartOf(marks) }));
 
 /** The content of messages, by role. */
 export const CONTENT = byCompatibility((select) => {

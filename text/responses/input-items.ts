@@ -35,12 +35,12 @@ import {
   readString,
   readText,
 } from '../read.ts';
+import { readRefusal } from '../settings.ts';
 import { mergeNeighbours } from '../turns.ts';
 import { flatName, TOOL_SEARCH, TOOLS, VENDOR_TOOL_ITEMS } from './tools.ts';
 import { ITEM_ID_PREFIXES } from './types.ts';
 
 const textPart = object({ text: readString }, ({ text }): TextPart => ({ type: 'text', text }));
-const refusalPart = object({ refusal: readString }, ({ refusal }): TextPart => ({ type: 'text', text: refusal }));
 
 const imagePart = object(
   {
@@ -65,7 +65,7 @@ const filePart = mapped(
 );
 
 const inputParts = { input_text: textPart, input_image: imagePart, input_file: filePart };
-const answerParts = { output_text: textPart, refusal: refusalPart, input_text: textPart };
+const answerParts = { output_text: textPart, refusal: readRefusal, input_text: textPart };
 const contentPart = named('ResponsesContentPart', typed<InputPart>({ ...inputParts, ...answerParts }));
 
 const readInputContent = contentOf(typed<InputPart>(inputParts));

@@ -15,16 +15,14 @@ import {
   named,
   oneOf,
   optional,
-  readBoolean,
   reader,
   readName,
-  readObject,
   readString,
   type Reader,
   textOr,
 } from '../read.ts';
-import { freeTextTool } from '../free-text-tools.ts';
 import { JSON_SCHEMA } from '../settings.ts';
+import { FUNCTION_FIELDS, readCustomTool, readFunction } from '../tools.ts';
 import { WEB_SEARCH, webSearchOf } from '../web-search.ts';
 
 /** The search that the model's side runs, in all versions: https://platform.openai.com/docs/guides/tools-web-search */
@@ -42,24 +40,11 @@ function isWebSearch({ type }: JsonObject): boolean {
   return WEB_SEARCHES.some((name) => name === type);
 }
 
-const functionFields = {
-  name: readName,
-  description: optional(readString),
-  parameters: optional(JSON_SCHEMA),
-  strict: optional(readBoolean),
-};
-const functionTool = object(functionFields, (tool): Tool => compact(tool));
-
-const customTool = object(
-  { name: readName, description: optional(readString), format: optional(readObject) },
-  freeTextTool,
-);
-
 const namespaceTool = object(
   {
     name: readName,
     description: optional(readString),
-    tools: arrayOf(typed<Tool>({ function: functionTool, custom: customTool })),
+    tools: arrayOf(typed<Tool>({ function: readFunction, custom: readCustomTool })),
   },
   ({ name: namespace, tools }): Tool[] =>
     tools.map((tool) => ({
@@ -126,8 +111,8 @@ export function assertNoVendorTools({ vendorTools: found = [] }: TextRequest): v
 const toolOfFull = named(
   'ResponsesTool',
   typed<Tool[]>({
-    function: mapped(functionTool, (tool) => [tool]),
-    custom: mapped(customTool, (tool) => [tool]),
+    function: mapped(readFunction, (tool) => [tool]),
+    custom: mapped(readCustomTool, (tool) => [tool]),
     namespace: namespaceTool,
     [TOOL_SEARCH]: toolSearchTool,
     ...vendorTools,
@@ -146,7 +131,7 @@ const clientToolOfFull = reader(toolOfFull.schema, (value, path): Tool[] => {
   );
 });
 
-const toolOfSpecification = mapped(fields({ type: oneOf(['function']), ...functionFields }), (tool): Tool[] => {
+const toolOfSpecification = mapped(fields({ type: oneOf(['function']), ...FUNCTION_FIELDS }), (tool): Tool[] => {
   requireFunction(tool, 'tool', 'send tools');
   const { type: _, ...definition } = tool.all();
   return [compact(definition)];
