@@ -5,7 +5,15 @@
 import type { ServerResponse } from 'node:http';
 import { type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 import { type Directives, oneOf, parseDirectives, wholeNumber } from '../directives.ts';
-import { dropConnection, parseJson, type Route, route, sendJson, type SimulatorRequest } from '../router.ts';
+import {
+  dropConnection,
+  type Handler,
+  parseJson,
+  type Route,
+  route,
+  sendJson,
+  type SimulatorRequest,
+} from '../router.ts';
 import { readForm } from '../vendors/form.ts';
 import { badRequest, TextFailure } from './failure.ts';
 import { newId, nowSeconds, type SimulatedFormat } from './format.ts';
@@ -130,10 +138,8 @@ function cancel(job: Job): Job {
   return job;
 }
 
-type Handle = (request: SimulatorRequest, response: ServerResponse) => void | Promise<void>;
-
 /** Answers refusals as the format does. */
-function guard(apiKey: string | undefined): (format: SimulatedFormat, handle: Handle) => Handle {
+function guard(apiKey: string | undefined): (format: SimulatedFormat, handle: Handler) => Handler {
   return (format, handle) => async (request, response) => {
     try {
       format.requireCredential(request, apiKey);

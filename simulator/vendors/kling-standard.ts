@@ -194,6 +194,6 @@ function shown(renders: Renders, render: Render, request: SimulatorRequest): rea
   ];
 }
 
-function envelope(data: unknown): JsonObject {
+export function envelope(data: unknown): JsonObject {
   return { code: 0, message: 'SUCCEED', request_id: 'simulated', data };
 }

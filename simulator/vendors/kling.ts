@@ -7,7 +7,7 @@ import { videoSizeFor } from '../../domain/video-size.ts';
 import { updatedAtMs } from '../jobs/job.ts';
 import type { Rendering } from '../jobs/submission.ts';
 import { type Route, route, sendJson, type SimulatorRequest } from '../router.ts';
-import { isStandard, standardAnnouncement, standardRoutes } from './kling-standard.ts';
+import { envelope, isStandard, standardAnnouncement, standardRoutes } from './kling-standard.ts';
 import {
   bodyOf,
   hasCredential,
@@ -165,10 +165,6 @@ function present(renders: Renders, render: Render, request: SimulatorRequest): J
     updated_at: updatedAtMs(render.job, Date.now()),
     ...(state === 'succeeded' && { task_result: files, final_unit_deduction: '3.5' }),
   };
-}
-
-function envelope(data: JsonObject): JsonObject {
-  return { code: 0, message: 'SUCCEED', request_id: 'simulated', data };
 }
 
 function send(response: ServerResponse, data: JsonObject): void {

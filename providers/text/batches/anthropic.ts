@@ -1,10 +1,9 @@
 /** https://platform.claude.com/docs/en/api/messages/batches */
 import { isObject, type JsonObject, listOf, objectOf } from '../../../domain/json.ts';
 import { VERSION } from '../../../text/messages/build-request.ts';
-import { FAILED, UpstreamError } from '../../../text/upstream-errors.ts';
 import type { UpstreamRequest } from '../../../text/wire-format.ts';
 import { type BatchClient, parseLine } from './client.ts';
-import { type BatchResult, type BatchVendor, CLOCK_SLACK_MS, MAX_PAGES, numberOf } from './vendor.ts';
+import { type BatchResult, type BatchVendor, CLOCK_SLACK_MS, idOf, MAX_PAGES, numberOf } from './vendor.ts';
 
 const PATH = '/messages/batches';
 const PAGE = 100;
@@ -64,11 +63,6 @@ function headersOf({ apiKey }: BatchClient): UpstreamRequest['headers'] {
 
 function get(client: BatchClient, path: string): UpstreamRequest {
   return { method: 'GET', path, headers: headersOf(client), body: {} };
-}
-
-function idOf({ id }: JsonObject): string {
-  if (typeof id !== 'string' || id === '') throw new UpstreamError(FAILED);
-  return id;
 }
 
 function hasEnded({ processing_status: status }: JsonObject): boolean {

@@ -1,10 +1,9 @@
 /** https://platform.openai.com/docs/api-reference/batch */
 import { isObject, type JsonObject, listOf, objectOf } from '../../../domain/json.ts';
 import { jsonTextOf } from '../../../text/json/write.ts';
-import { FAILED, UpstreamError } from '../../../text/upstream-errors.ts';
 import type { UpstreamRequest } from '../../../text/wire-format.ts';
 import { type BatchClient, parseLine } from './client.ts';
-import { type BatchOrder, type BatchResult, type BatchVendor, CLOCK_SLACK_MS, MAX_PAGES } from './vendor.ts';
+import { type BatchOrder, type BatchResult, type BatchVendor, CLOCK_SLACK_MS, idOf, MAX_PAGES } from './vendor.ts';
 
 const MARK_FIELD = 'genway_job';
 /** The longest time that the vendor keeps files, after which they expire by themselves. */
@@ -113,11 +112,6 @@ function fileOf({ mark, requests }: BatchOrder, url: string): NonNullable<Upstre
       yield* parts;
     },
   };
-}
-
-function idOf({ id }: JsonObject): string {
-  if (typeof id !== 'string' || id === '') throw new UpstreamError(FAILED);
-  return id;
 }
 
 function resultOf(line: JsonObject | null): BatchResult | null {

@@ -1,5 +1,6 @@
 /** The interface of vendors' batch APIs: a job with many requests, whose answers arrive together up to a day later. */
 import type { JsonObject } from '../../../domain/json.ts';
+import { FAILED, UpstreamError } from '../../../text/upstream-errors.ts';
 import type { UpstreamRequest } from '../../../text/wire-format.ts';
 import type { BatchClient } from './client.ts';
 
@@ -80,6 +81,12 @@ export const MAX_PAGES = 10;
 
 /** The vendor's clock may differ from Genway's. */
 export const CLOCK_SLACK_MS = 10 * 60_000;
+
+/** @throws UpstreamError for a document without an id */
+export function idOf({ id }: JsonObject): string {
+  if (typeof id !== 'string' || id === '') throw new UpstreamError(FAILED);
+  return id;
+}
 
 export function customIdOf(mark: string, number: number): string {
   return `${mark}-${number}`;
