@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { ErrorBody } from '../support/app.ts';
 import { type TestCaller } from '../support/factories.ts';
 import { connectGenway } from '../support/genway.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
@@ -92,18 +93,14 @@ describe('the budgets of an account', () => {
     await set(['textg-*']);
     await set(['vidone-3.0']);
     const chat = { model: 'textg-6-sol', messages: [{ role: 'user', content: 'Hello' }] };
-    const text = await call<Refused>(`${app.baseUrl}/v1/chat/completions`, { key, body: chat });
+    const text = await call<ErrorBody>(`${app.baseUrl}/v1/chat/completions`, { key, body: chat });
     const refusal = (model: string) =>
       new RegExp(`is left of the account's budget of 0\\.000001 USD a month for ${model}, which renews at`);
     expect(text.status).to.equal(402);
     expect(text.body.error.message).to.match(refusal('textg-\\*'));
     const video = { model: 'vidone-3.0', prompt: 'A kite' };
-    const task = await call<Refused>(`${app.baseUrl}/v1/videos/tasks`, { key, body: video });
+    const task = await call<ErrorBody>(`${app.baseUrl}/v1/videos/tasks`, { key, body: video });
     expect([task.status, task.body.error.code]).to.deep.equal([402, 'insufficient_credits']);
     expect(task.body.error.message).to.match(refusal('vidone-3\\.0'));
   });
 });
-
-interface Refused {
-  readonly error: { readonly code: string; readonly message: string };
-}

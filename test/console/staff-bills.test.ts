@@ -7,20 +7,15 @@ import { recordCost } from '../../db/queries/submissions.ts';
 import { BILL_CHECK } from '../../db/reconciliation/bill-check.ts';
 import { newId } from '../../domain/ids.ts';
 import { formatUsd, parseUsd } from '../../domain/money.ts';
-import { type Month, parseMonth } from '../../domain/month.ts';
+import type { Month } from '../../domain/month.ts';
 import { describeInBrowser } from '../support/browser.ts';
 import { startTestConsole, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
+import { thisMonth } from '../support/months.ts';
 import { checkBooks } from '../support/reconciliation.ts';
 import { createTaskRow, finishAsSucceeded, keyOf, submitTask } from '../support/factories.ts';
 
 const ENTRIES = { vendor: 'fal', upstreams: 'fal', job: 'request_id', model: 'endpoint_id', amount: 'cost_total' };
 const TITLES = 'request_id,endpoint_id,cost_total\n';
-
-function thisMonth(): Month {
-  const month = parseMonth(new Date().toISOString().slice(0, 7));
-  if (!month) throw new Error('every day is in a month');
-  return month;
-}
 
 describe('the import of a bill in the console', () => {
   const app = useTestConsole();

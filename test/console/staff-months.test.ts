@@ -8,6 +8,7 @@ import { formatUsd, parseUsd } from '../../domain/money.ts';
 import { describeInBrowser } from '../support/browser.ts';
 import { useAccount, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
 import { eventually } from '../support/eventually.ts';
+import { monthBefore } from '../support/months.ts';
 import {
   createTaskRow,
   finishAsFailed,
@@ -18,13 +19,6 @@ import {
 } from '../support/factories.ts';
 
 const MONTHS = '/console/staff/months';
-
-/** The month this many months before the current one, and a moment in it. */
-function monthBefore(months: number): { readonly name: string; readonly moment: Date } {
-  const now = new Date();
-  const moment = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months, 15));
-  return { name: moment.toISOString().slice(0, 7), moment };
-}
 
 /** The rows of a table of a page, as the texts of their cells with their notes. */
 function rowsOf(html: string, label: string): readonly (readonly string[])[] {

@@ -47,16 +47,7 @@ export interface TestAppOptions {
   readonly simulatesText?: boolean;
 }
 
-/** The common error envelope. */
-export interface ErrorBody {
-  readonly error: {
-    readonly code: string;
-    readonly message: string;
-    readonly retryable: boolean;
-    readonly request_id: string;
-    readonly retry_after_seconds?: number;
-  };
-}
+export type { ErrorEnvelope as ErrorBody } from '../../domain/error-envelope.ts';
 
 export interface TestApp {
   readonly baseUrl: string;

@@ -37,8 +37,16 @@ export async function storeBatchInput(
   return id;
 }
 
+/** A line about a text request. */
+export interface TextLine {
+  readonly custom_id: string;
+  readonly attempt: number;
+  readonly response: { readonly status_code: number; readonly request_id: string; readonly body: object } | null;
+  readonly error: { readonly code: string } | null;
+}
+
 /** The lines of an output file; none without a file. */
-export async function readStoredLines<Line>(
+export async function readStoredLines<Line = TextLine>(
   { database, storage }: Stores,
   accountId: string,
   fileId: string | null,

@@ -5,7 +5,7 @@ import { type Earnings, type MonthSums, sumMonth } from '../../../db/queries/mon
 import { settleSubmission } from '../../../db/queries/submissions.ts';
 import { recordTextCosts } from '../../../db/queries/text-costs.ts';
 import { formatUsd, parseUsd, type PicoUsd } from '../../../domain/money.ts';
-import { type Month, parseMonth } from '../../../domain/month.ts';
+import { parseMonth } from '../../../domain/month.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import {
   createFundedKey,
@@ -15,14 +15,9 @@ import {
   openTaskSubmission,
   type TestKey,
 } from '../../support/factories.ts';
+import { thisMonth } from '../../support/months.ts';
 import { newHold, openTextLedger, settlementOf, usedInVain } from '../../support/text-money.ts';
 import { completeRates } from '../../../domain/pricing.ts';
-
-function thisMonth(): Month {
-  const month = parseMonth(new Date().toISOString().slice(0, 7));
-  if (!month) throw new Error('every month has a name');
-  return month;
-}
 
 function addUp(parts: readonly Earnings[], amountOf: (part: Earnings) => PicoUsd | null): string {
   return formatUsd(parts.reduce((total, part) => total + (amountOf(part) ?? 0n), 0n));

@@ -30,7 +30,7 @@ import { createAnswerStore } from '../../../services/batches/store-answers.ts';
 import { createLocalStorage } from '../../../storage/local.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { parseJson } from '../../../text/json/parse.ts';
-import { readStoredLines, storeBatchInput } from '../../support/batches.ts';
+import { readStoredLines, storeBatchInput, type TextLine } from '../../support/batches.ts';
 import { CATALOGUE } from '../../support/catalogue.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { ENCRYPTION, testTextService } from '../../support/dependencies.ts';
@@ -51,13 +51,6 @@ const DAY_MS = 86_400_000;
 const BY = { author: 'ada', reason: 'a test' };
 const CHAT = '/v1/chat/completions';
 const nothing = (): void => {};
-
-interface OutputLine {
-  readonly custom_id: string;
-  readonly attempt: number;
-  readonly response: { readonly status_code: number; readonly request_id: string; readonly body: object } | null;
-  readonly error: { readonly code: string } | null;
-}
 
 function chat(customId: string, prompt: string, settings: object = {}): object {
   const messages = [{ role: 'user', content: prompt }];
@@ -169,8 +162,8 @@ describe('the steps of a batch', () => {
     return batch;
   }
 
-  function linesOf({ accountId }: Batch, fileId: string | null): Promise<readonly OutputLine[]> {
-    return readStoredLines<OutputLine>(parts, accountId, fileId);
+  function linesOf({ accountId }: Batch, fileId: string | null): Promise<readonly TextLine[]> {
+    return readStoredLines(parts, accountId, fileId);
   }
 
   /** Everything that must hold of a final batch, whatever happened to it. Returns its lines. */

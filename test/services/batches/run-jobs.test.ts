@@ -21,7 +21,7 @@ import { runChunk } from '../../../services/batches/run-chunk.ts';
 import { type JobServices, type JobsResult, runJobs } from '../../../services/batches/run-jobs.ts';
 import { createAnswerStore } from '../../../services/batches/store-answers.ts';
 import { createLocalStorage } from '../../../storage/local.ts';
-import { readStoredLines } from '../../support/batches.ts';
+import { readStoredLines, type TextLine } from '../../support/batches.ts';
 import { CATALOGUE } from '../../support/catalogue.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { ENCRYPTION, testTextService } from '../../support/dependencies.ts';
@@ -33,13 +33,6 @@ import { startTextParts } from '../../support/text-parts.ts';
 
 const MODEL = 'textc-M3';
 const FORMATS: readonly UpstreamFormatName[] = ['chat-completions', 'messages', 'generate-content'];
-
-interface OutputLine {
-  readonly custom_id: string;
-  readonly attempt: number;
-  readonly response: { readonly status_code: number; readonly request_id: string; readonly body: object } | null;
-  readonly error: { readonly code: string } | null;
-}
 
 interface SimulatedJob {
   readonly id: string;
@@ -151,8 +144,8 @@ describe('the jobs of a batch', () => {
     throw new Error('the batch does not end');
   }
 
-  function linesOf({ accountId }: Batch, fileId: string | null): Promise<readonly OutputLine[]> {
-    return readStoredLines<OutputLine>(parts, accountId, fileId);
+  function linesOf({ accountId }: Batch, fileId: string | null): Promise<readonly TextLine[]> {
+    return readStoredLines(parts, accountId, fileId);
   }
 
   /** Everything that must hold of a final batch, whatever its vendor did. Returns its lines, and its usage. */

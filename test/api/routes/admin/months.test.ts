@@ -8,18 +8,12 @@ import { parseUsd } from '../../../../domain/money.ts';
 import { type ErrorBody, useTestApp } from '../../../support/app.ts';
 import { createTaskRow, finishAsFailed, finishAsSucceeded } from '../../../support/factories.ts';
 import { connectGenway, field, type Genway } from '../../../support/genway.ts';
+import { monthBefore } from '../../../support/months.ts';
 import { checkBooks } from '../../../support/reconciliation.ts';
 import { call } from '../../../support/stack.ts';
 import { newHold, openTextLedger, settlementOf } from '../../../support/text-money.ts';
 
 type Row = Readonly<Record<string, string | number | null>>;
-
-/** The month this many months before the current one, and a moment in it. */
-function monthBefore(months: number): { readonly name: string; readonly moment: Date } {
-  const now = new Date();
-  const moment = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months, 15));
-  return { name: moment.toISOString().slice(0, 7), moment };
-}
 
 describe('api/routes/admin/months', () => {
   // A month can be closed a day after it ended: on the first day of a month, the month before it cannot.

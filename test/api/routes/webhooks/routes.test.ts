@@ -1,11 +1,7 @@
 import { expect } from 'chai';
-import { useTestApp } from '../../../support/app.ts';
+import { type ErrorBody, useTestApp } from '../../../support/app.ts';
 import { type Answer, call } from '../../../support/stack.ts';
 import type { DeliveryBody, EndpointBody } from '../../../support/webhooks.ts';
-
-interface ErrorBody {
-  readonly error: { readonly code: string; readonly message: string };
-}
 
 const URL = 'https://hooks.example.com/genway';
 
