@@ -1,5 +1,5 @@
 /** Schemas of a request as the vendors of a format accept them. A description states, in words, what a schema loses. */
-import { isObject, type JsonObject, listOf } from '../domain/json.ts';
+import { type JsonObject, listOf, objectOf } from '../domain/json.ts';
 import type { TextRequest, Tool } from './canonical.ts';
 import { inCurrentDraft, resolveReference, subschemasOf } from './json-schema.ts';
 import { compact } from './read.ts';
@@ -71,7 +71,7 @@ const NOTHING: Complexity = { tools: 0, optionalProperties: 0, unions: 0 };
 /** The complexity of a schema and all schemas inside it. */
 export function complexityOf(schema: JsonObject): Complexity {
   const required = new Set(listOf(schema['required']));
-  const names = isObject(schema['properties']) ? Object.keys(schema['properties']) : [];
+  const names = Object.keys(objectOf(schema['properties']));
   const isUnion = [schema['anyOf'], schema['oneOf'], schema['type']].some(Array.isArray);
   const own: Complexity = {
     tools: 0,
@@ -107,7 +107,7 @@ function fittingTool(tool: Tool, limits: SchemaLimits): { readonly tool: Tool; r
   const schema = {
     ...Object.fromEntries(Object.entries(parameters ?? {}).filter(([keyword]) => !lost.includes(keyword))),
     type: 'object',
-    ...(limits.needsProperties && { properties: isObject(parameters?.['properties']) ? parameters['properties'] : {} }),
+    ...(limits.needsProperties && { properties: objectOf(parameters?.['properties']) }),
     ...(refused.length > 0 && { description: inWords(parameters?.['description'], Object.fromEntries(refused)) }),
   };
   const strict = tool.strict === true && limits.isStrict?.(schema) === false ? false : tool.strict;
@@ -146,9 +146,9 @@ function isStrictForOpenai(root: JsonObject): boolean {
   return holdsForAll(root, (schema) => {
     if (NOT_STRICT.some((keyword) => keyword in schema)) return false;
     if (!isOfObject(schema)) return true;
-    const required = listOf(schema['required']);
-    const names = isObject(schema['properties']) ? Object.keys(schema['properties']) : [];
-    return schema['additionalProperties'] === false && names.every((name) => required.includes(name));
+    const required = new Set(listOf(schema['required']));
+    const names = Object.keys(objectOf(schema['properties']));
+    return schema['additionalProperties'] === false && names.every((name) => required.has(name));
   });
 }
 

@@ -220,7 +220,8 @@ describe('the time it takes', () => {
       const growth = growthOf((size) => {
         const names = list(size, (index) => `p${index}`);
         const properties = Object.fromEntries(names.map((property) => [property, { type: 'string', required: true }]));
-        const parameters = { type: 'object', properties, required: list(size, (index) => `q${index}`) };
+        const required = [...names.toReversed(), ...list(size, (index) => `q${index}`)];
+        const parameters = { type: 'object', properties, required, additionalProperties: false };
         const request = textRequest({ tools: [{ name: 'look', strict: true, parameters }] });
         return () => withFittingSchemas(request, upstream.schemaLimits, FORMATS.messages.client.schemaNames);
       });
