@@ -6,6 +6,7 @@ import type { DeliveryToAttempt } from '../db/queries/delivery-attempts.ts';
 import type { Encryption } from '../db/encryption.ts';
 import { afterPendingReads } from '../domain/after-pending-reads.ts';
 import { WEBHOOKS } from '../domain/policy.ts';
+import { toUnixSeconds } from '../domain/unix-time.ts';
 import { AddressRefusedError, type GuardedClient, TimeoutError } from '../providers/guard/address-guard.ts';
 import { deliveryHeaders } from '../domain/webhook-signature.ts';
 
@@ -73,7 +74,7 @@ function signedHeaders(
       secret: encryption.decrypt(encryptedSecret, endpoint.id),
       messageId: event.id,
       event: event.type,
-      timestampSeconds: Math.floor(now.getTime() / 1000),
+      timestampSeconds: toUnixSeconds(now),
       body: event.payload,
     });
   const headers = headersWith(endpoint.encryptedSecret);

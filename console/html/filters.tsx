@@ -1,7 +1,7 @@
 /** Filters of lists, and links that download a list. */
 import type { Child } from 'hono/jsx';
 import type { Period } from '../../db/period.ts';
-import type { AttemptFilter } from '../../db/page.ts';
+import type { AttemptFilter } from '../../db/attempt-filter.ts';
 import type { ApiKey } from '../../db/queries/api-keys.ts';
 import { dayOf } from '../../domain/day.ts';
 import { isId } from '../../domain/ids.ts';

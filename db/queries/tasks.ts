@@ -1,8 +1,9 @@
 import { createdAtMsOf, isId } from '../../domain/ids.ts';
 import type { Canceller, GeneratedMedia, Task } from '../../domain/task.ts';
 import { isTaskErrorCode, type TaskErrorCode } from '../../domain/errors.ts';
+import { attemptedAt, type AttemptFilter } from '../attempt-filter.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';
-import { attemptedAt, type AttemptFilter, type IdPage, newestFirst } from '../page.ts';
+import { type IdPage, newestFirst } from '../page.ts';
 import { createdIn, type Period } from '../period.ts';
 import { columnsOf, type OptionalFields, readRow, type RowOf } from '../row.ts';
 

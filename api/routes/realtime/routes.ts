@@ -16,6 +16,7 @@ import type { JsonObject } from '../../../domain/json.ts';
 import { newId } from '../../../domain/ids.ts';
 import { REALTIME } from '../../../domain/policy.ts';
 import { normalizeOrigin, TRANSPORTS, type Transport } from '../../../domain/realtime.ts';
+import { toUnixSeconds } from '../../../domain/unix-time.ts';
 import { json } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
@@ -128,7 +129,7 @@ export const realtimeEndpoints = endpoints('Realtime', {
         sessionSeconds: session_seconds,
       });
       const shown = { ...settings, id: newId('realtimeSession'), object: 'realtime.session', type, model };
-      return { value, expires_at: Math.floor(expiresAt.getTime() / 1000), session: shown };
+      return { value, expires_at: toUnixSeconds(expiresAt), session: shown };
     },
   }),
   openRealtimeSession: endpoint({
