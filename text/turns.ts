@@ -47,8 +47,12 @@ export function hasPart(turns: readonly Turn[], isSuch: (part: Turn['parts'][num
   );
 }
 
-/** The system text at the beginning of a conversation. */
-export function leadingSystem(turns: readonly Turn[]): TextPart[] {
+/** The system text that {@link hoistSystem} takes out of the turns, in its parts. */
+export function hoistedParts(turns: readonly Turn[]): TextPart[] {
+  return beginningOf(turns) === turns.length ? [] : leadingSystem(turns);
+}
+
+function leadingSystem(turns: readonly Turn[]): TextPart[] {
   return turns.slice(0, beginningOf(turns)).flatMap((turn) => (turn.role === 'system' ? turn.parts : []));
 }
 

@@ -1,6 +1,7 @@
 /** A canonical request as a Converse body: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html */
 import { badRequest } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import { alternatingMessages, type Message } from '../alternating-messages.ts';
 import type {
   AssistantPart,
   CacheBreakpoint,
@@ -14,22 +15,11 @@ import type {
   ToolResultPart,
   Turn,
 } from '../canonical.ts';
-import { withPortableCallIds, withUniqueCallIds } from '../call-ids.ts';
 import { acceptedRequest, claudeReasoning, refusedVariety, varietyOf } from '../claude.ts';
 import { textOfFile } from '../data-url.ts';
 import { compact } from '../read.ts';
 import { THREE_EFFORTS } from '../reasoning.ts';
-import {
-  argumentsOf,
-  checkArguments,
-  hasCacheMarks,
-  hoistSystem,
-  leadingSystem,
-  mergeNeighbours,
-  pairToolResults,
-  transcriptOf,
-  withoutFinalSpace,
-} from '../turns.ts';
+import { argumentsOf, checkArguments, hasCacheMarks, hoistedParts, hoistSystem, transcriptOf } from '../turns.ts';
 import type { UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 
 export function buildRequest(wanted: TextRequest, options: UpstreamOptions): UpstreamRequest {
@@ -49,7 +39,7 @@ export function buildRequest(wanted: TextRequest, options: UpstreamOptions): Ups
   const messages = renderMessages(turns);
   const body = compact({
     messages: isMarked || request.cacheBreakpoint ? markLast(messages, request.cacheBreakpoint ?? {}) : messages,
-    system: renderSystem(request, turns, isMarked),
+    system: renderSystem(request, isMarked),
     inferenceConfig: Object.keys(inferenceConfig).length === 0 ? undefined : inferenceConfig,
     toolConfig: renderTools(request, isMarked),
     outputConfig: outputFormat && renderOutputFormat(outputFormat),
@@ -65,27 +55,13 @@ export function buildRequest(wanted: TextRequest, options: UpstreamOptions): Ups
   };
 }
 
-interface Message {
-  readonly role: 'user' | 'assistant';
-  readonly content: JsonObject[];
-}
-
 /** The user's message before a conversation that starts with an answer, such as a greeting: Bedrock refuses such a conversation. */
 const SILENT_USER = '…';
 
 /** Messages with alternating roles, from the user's first. */
 function renderMessages(turns: readonly Turn[]): readonly Message[] {
-  const messages: Message[] = [];
   const names = new DocumentNames();
-  const paired = pairToolResults(withoutFinalSpace(mergeNeighbours(withPortableCallIds(turns))));
-  for (const turn of withUniqueCallIds(paired)) {
-    const role = turn.role === 'assistant' ? 'assistant' : 'user';
-    const content = renderTurn(turn, names);
-    const last = messages.at(-1);
-    if (content.length === 0) continue;
-    if (last?.role !== role) messages.push({ role, content });
-    else for (const block of content) last.content.push(block);
-  }
+  const messages = alternatingMessages(turns, (turn) => renderTurn(turn, names));
   if (messages[0]?.role === 'assistant') messages.unshift({ role: 'user', content: renderText(SILENT_USER) });
   return messages;
 }
@@ -114,9 +90,8 @@ function markLast(messages: readonly Message[], cacheBreakpoint: CacheBreakpoint
   return [...messages.slice(0, -1), { ...last, content: [...last.content, ...cachePoint({ cacheBreakpoint })] }];
 }
 
-function renderSystem(request: TextRequest, turns: readonly Turn[], isMarked: boolean): JsonObject[] | undefined {
-  const isInTurns = turns.length > 0 && request.turns.every(({ role }) => role === 'system');
-  const parts = isInTurns ? [] : leadingSystem(request.turns);
+function renderSystem(request: TextRequest, isMarked: boolean): JsonObject[] | undefined {
+  const parts = hoistedParts(request.turns);
   const blocks = parts.flatMap((part) => [...renderText(part.text), ...cachePoint(part)]);
   if (blocks.length === 0) return undefined;
   return isMarked ? [...blocks, CACHE_POINT] : blocks;

@@ -1,6 +1,7 @@
 /** A canonical request as a messages body. */
 import { badRequest } from '../../domain/errors.ts';
 import { isObject, type JsonObject, objectOf } from '../../domain/json.ts';
+import { alternatingMessages } from '../alternating-messages.ts';
 import type {
   AssistantPart,
   CacheBreakpoint,
@@ -15,23 +16,12 @@ import type {
   ToolResultPart,
   Turn,
 } from '../canonical.ts';
-import { withPortableCallIds, withUniqueCallIds } from '../call-ids.ts';
 import { acceptedRequest, claudeReasoning, forwardedReasoning, refusedVariety, varietyOf } from '../claude.ts';
 import { textOfFile } from '../data-url.ts';
 import { forwardedFields } from '../fields.ts';
 import { mapItems } from '../map-json.ts';
 import { compact } from '../read.ts';
-import {
-  argumentsOf,
-  checkArguments,
-  hasCacheMarks,
-  hoistSystem,
-  leadingSystem,
-  mergeNeighbours,
-  pairToolResults,
-  transcriptOf,
-  withoutFinalSpace,
-} from '../turns.ts';
+import { argumentsOf, checkArguments, hasCacheMarks, hoistedParts, hoistSystem, transcriptOf } from '../turns.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { withoutBetaFields } from './betas.ts';
 import { isWebSearchTool, READ_REQUEST } from './request-shape.ts';
@@ -59,7 +49,7 @@ export function buildRequest(wanted: TextRequest, options: UpstreamOptions): Ups
   const body = compact({
     model: options.model,
     max_tokens: maxTokens,
-    system: renderSystem(request, turns, marks),
+    system: renderSystem(request, marks),
     messages: marks === 'auto' ? markLast(renderMessages(turns)) : renderMessages(turns),
     cache_control: request.cacheBreakpoint && cacheControlOf(request.cacheBreakpoint),
     stream: request.stream,
@@ -195,33 +185,19 @@ function headersOf({ apiKey }: UpstreamOptions, { betas }: TextRequest): Readonl
   };
 }
 
-interface Message {
-  readonly role: 'user' | 'assistant';
-  readonly content: JsonObject[];
-}
-
-/** Messages with alternating roles, and tool results at the beginning of the user message after their calls. */
 function renderMessages(turns: readonly Turn[]): JsonObject[] {
-  const messages: Message[] = [];
-  const paired = pairToolResults(withoutFinalSpace(mergeNeighbours(withPortableCallIds(turns))));
-  for (const turn of withUniqueCallIds(paired)) {
-    const message = renderTurn(turn);
-    const last = messages.at(-1);
-    if (message.content.length === 0) continue;
-    if (last?.role !== message.role) messages.push(message);
-    else for (const block of message.content) last.content.push(block);
-  }
+  const messages = alternatingMessages(turns, renderTurn);
   return messages.map(({ role, content }) => ({ role, content: textOrBlocks(content) }));
 }
 
-function renderTurn(turn: Turn): Message {
+function renderTurn(turn: Turn): JsonObject[] {
   switch (turn.role) {
     case 'assistant':
-      return { role: 'assistant', content: turn.parts.flatMap(renderAnswerPart) };
+      return turn.parts.flatMap(renderAnswerPart);
     case 'tool':
-      return { role: 'user', content: turn.parts.map(renderToolResult) };
+      return turn.parts.map(renderToolResult);
     default:
-      return { role: 'user', content: turn.parts.flatMap(renderInputPart) };
+      return turn.parts.flatMap(renderInputPart);
   }
 }
 
@@ -254,9 +230,8 @@ function marked(
 }
 
 /** The system text: one string, unless the cache has marks in it. */
-function renderSystem(request: TextRequest, turns: readonly Turn[], marks: CacheMarks): unknown {
-  const isInTurns = turns.length > 0 && request.turns.every(({ role }) => role === 'system');
-  const parts = isInTurns ? [] : leadingSystem(request.turns);
+function renderSystem(request: TextRequest, marks: CacheMarks): unknown {
+  const parts = hoistedParts(request.turns);
   const texts = parts.map(({ text }) => text).filter((text) => !isBlank(text));
   const isMarked = parts.some(({ cacheBreakpoint }) => cacheBreakpoint !== undefined);
   if (texts.length === 0) return undefined;
