@@ -298,7 +298,8 @@ function recorded(billing: TextBilling, refuse: (charge: TextCharge) => Error | 
   return { recording, charges, outcomes, settled: () => Promise.all(settling) };
 }
 
-async function seenBy(simulatorUrl: string, limit: number): Promise<readonly SeenRequest[]> {
+/** The latest requests that a simulator received. */
+export async function seenBy(simulatorUrl: string, limit: number): Promise<readonly SeenRequest[]> {
   const response = await fetch(`${simulatorUrl}/_sim/requests?limit=${limit}`);
   // The simulator's own shape.
   const { data } = (await response.json()) as { data: readonly SeenRequest[] };
