@@ -230,10 +230,12 @@ function renderAnswer(parts: readonly AssistantPart[], options: UpstreamOptions)
   const spoken = audio === undefined || audioId !== undefined ? [] : [transcriptOf(audio).text];
   const text = [...parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])), ...spoken].join('');
   const reasoning = parts.flatMap((part) => (part.type === 'reasoning' ? [part.text] : [])).join('');
-  const details = parts.flatMap((part) => ('signature' in part ? detailsOf(part.signature) : []));
-  const calls = parts
-    .filter((part) => part.type === 'tool-call')
-    .map((call) => (detailsOf(call.signature).length === 0 ? call : { ...call, signature: undefined }));
+  const signed = parts.map((part) => ('signature' in part ? detailsOf(part.signature) : []));
+  const details = signed.flat();
+  const calls = parts.flatMap((part, index) => {
+    if (part.type !== 'tool-call') return [];
+    return signed[index]?.length === 0 ? part : { ...part, signature: undefined };
+  });
   return compact({
     role: 'assistant',
     content: text === '' && (calls.length > 0 || audioId !== undefined) ? null : text,

@@ -16,8 +16,10 @@ export class ReasoningDetails {
 
   /** Takes a delta or a message. A detail continues the one with its type and index; details of one list are distinct. */
   take(delta: JsonObject): void {
+    const details = listOf(delta['reasoning_details']);
+    if (details.length === 0) return;
     const seen = new Set<string>();
-    for (const detail of listOf(delta['reasoning_details']).map(objectOf)) {
+    for (const detail of details.map(objectOf)) {
       const key = JSON.stringify([detail['type'], detail['index']]);
       const position = seen.has(key) || detail['index'] === undefined ? undefined : this.#positions.get(key);
       const earlier = position === undefined ? undefined : this.#details[position];
