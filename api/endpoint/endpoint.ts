@@ -166,6 +166,7 @@ function describe<Path extends RequestLine, Rule extends Access, Query extends o
   if (query) refusals.push(400);
   if (body?.description === null) refusals.push(400, 413);
   if (parameterNames(path).length > 0) refusals.push(404);
+  if (101 in answers) refusals.push(426);
   return {
     method,
     path,

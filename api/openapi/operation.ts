@@ -62,6 +62,7 @@ export const REFUSALS: Readonly<Record<RefusalStatus, string>> = {
   408: 'RequestTimeout',
   409: 'Conflict',
   413: 'ContentTooLarge',
+  426: 'UpgradeRequired',
   429: 'TooManyRequests',
   500: 'InternalError',
   503: 'Unavailable',

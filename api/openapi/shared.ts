@@ -63,6 +63,7 @@ export const HEADERS = {
   'x-ratelimit-remaining-requests': header('The same as `RateLimit-Remaining`', integer()),
   'x-ratelimit-reset-requests': header('The same as `RateLimit-Reset`, written as `12s`', text()),
   'Retry-After': header('The time to wait, in seconds, as in `retry_after_seconds`', integer()),
+  Upgrade: header('`websocket`', text()),
   Location: header('The path of what the request created', text()),
   'Idempotent-Replayed': header('`true` if the answer repeats the first answer', text()),
 };
@@ -102,6 +103,7 @@ const MEANINGS: Readonly<Record<RefusalStatus, readonly [description: string, co
     ['idempotency_conflict', 'bad_request'],
   ],
   413: ['The body is too large.', ['read_request_body_failed']],
+  426: ['The request does not ask for a WebSocket.', ['bad_request']],
   429: ['Too many requests, or too many tasks at once.', ['rate_limit_exceeded', 'user_concurrency_exceeded']],
   500: ['An internal error happened. Retry once.', ['internal_error']],
   503: [
@@ -112,6 +114,7 @@ const MEANINGS: Readonly<Record<RefusalStatus, readonly [description: string, co
 
 /** Headers of some refusals, besides `x-request-id`. */
 const HEADERS_OF_REFUSALS: Readonly<Partial<Record<RefusalStatus, readonly string[]>>> = {
+  426: ['Upgrade'],
   429: ['Retry-After', ...RATE_LIMIT_HEADERS],
   503: ['Retry-After'],
 };

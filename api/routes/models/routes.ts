@@ -104,6 +104,7 @@ export const pricingEndpoints = endpoints('Service', {
         ),
       },
     },
+    refusals: ['not_found'],
     handle: ({ context }, { catalogue, site, operations: { models } }) => {
       if (!site.isPublic) throw new ServiceError('not_found', 'The prices are not public. Sign in to see them.');
       context.set({ 'Cache-Control': 'public, max-age=60', 'Access-Control-Allow-Origin': '*' });

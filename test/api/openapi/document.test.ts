@@ -160,6 +160,12 @@ describe('the API description', () => {
     for (const { path, statuses } of takers) expect(statuses, path).to.include.members(['408', '413', '503']);
   });
 
+  it('lists the refusal of requests without an upgrade for exactly the paths of WebSockets', () => {
+    const pathsWith = (status: string): readonly string[] =>
+      operations.flatMap(({ name, operation }) => (status in Object(operation.responses) ? [name] : []));
+    expect(pathsWith('426')).to.deep.equal(pathsWith('101')).and.include('GET /v1/realtime');
+  });
+
   it('accepts links of the service itself, which are http where it runs locally', () => {
     const schemas = JSON.stringify(document.components.schemas);
     expect(schemas).to.include('^https?://').and.not.to.include('^https://');
