@@ -1,4 +1,5 @@
 /** Calendar months in UTC, as finance names them: `2026-10`. */
+import { daysAfter } from './day.ts';
 
 /** A month, from its first moment to the first moment of the next month. */
 export interface Month {
@@ -22,4 +23,9 @@ export function parseMonth(name: string): Month | null {
 /** The name of the next month. */
 export function nextMonth({ to }: Month): string {
   return to.toISOString().slice(0, 7);
+}
+
+/** When a month can be closed: a day after its end, since requests that started in it may still be booked. */
+export function closableFrom({ to }: Month): Date {
+  return daysAfter(to, 1);
 }

@@ -1460,6 +1460,8 @@ export const english = (product: string) => ({
     outOfTurn: (next: string) => `Close months in order. The next month to close is ${next}.`,
     billNotCompared: (vendor: string) =>
       `The bill of ${vendor} was imported after the latest reconciliation. Run another reconciliation, then close the month.`,
+    notReconciled: (month: string, day: string) =>
+      `No reconciliation has run since ${day}, 00:00 UTC, when ${month} was complete. Run a reconciliation, then close the month.`,
     unacknowledged: (report: string, findings: number) =>
       `The report ${report} has ${findings.toLocaleString('en')} unacknowledged ${findings === 1 ? 'finding' : 'findings'}. ` +
       'Follow the remedies in the report and run another reconciliation, or acknowledge findings without a remedy. ' +

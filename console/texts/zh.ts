@@ -1409,6 +1409,7 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
     notOver: (month, day) => `${month}自 ${day} 00:00（UTC）起可以关账。在此之前，当月开始的请求仍可能扣费。`,
     outOfTurn: (next) => `各月须按顺序关账，接下来请关闭${next}。`,
     billNotCompared: (vendor) => `${vendor} 的账单是在最近一次对账之后导入的。请重新对账，然后关账。`,
+    notReconciled: (month, day) => `${month}的数据在 ${day} 00:00（UTC）完整，此后尚未对账。请先对账，然后关账。`,
     unacknowledged: (report, findings) =>
       `账目不一致：对账 ${report} 有 ${findings.toLocaleString('zh')} 项发现尚未确认。请按报告处理后重新对账，或确认无法处理的发现，然后关账。`,
     close: '关账',

@@ -98,18 +98,21 @@ const IS_BILL_OF_LATER_MONTH = /* sql */ `(finding ->> 'check' = 'vendor_bills'
 export interface LatestReport {
   readonly reconciliationId: string;
   readonly findings: number;
+  readonly startedAt: Date;
 }
 
 /** @param month the month to close, such as `2026-10`: bills of later months do not count */
 export async function findLatestReport(database: Database, month: string): Promise<LatestReport | null> {
-  const { rows } = await database.raw<{ rows: { id: string; findings: string }[] }>(
+  const { rows } = await database.raw<{ rows: { id: string; created_at: Date; findings: string }[] }>(
     /* sql */ `
-    SELECT id, ${openFindingsSql('report', IS_BILL_OF_LATER_MONTH)} AS findings
+    SELECT id, created_at, ${openFindingsSql('report', IS_BILL_OF_LATER_MONTH)} AS findings
     FROM reconciliations AS report WHERE finished_at IS NOT NULL ORDER BY id DESC LIMIT 1`,
     { month },
   );
   const [latest] = rows;
-  return latest ? { reconciliationId: latest.id, findings: Number(latest.findings) } : null;
+  return latest
+    ? { reconciliationId: latest.id, findings: Number(latest.findings), startedAt: latest.created_at }
+    : null;
 }
 
 /** Counts the findings of the latest report whose acknowledgements wait for a second person; null if none does. */

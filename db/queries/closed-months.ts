@@ -1,6 +1,6 @@
 /** Closed months of the ledger: see `db/schema/0009-finance.sql`. */
 import type { PicoUsd } from '../../domain/money.ts';
-import { type Month, nextMonth, parseMonth } from '../../domain/month.ts';
+import { closableFrom, type Month, nextMonth, parseMonth } from '../../domain/month.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';
 import { camelCased, type RowOf } from '../row.ts';
 import { type Acknowledgement, findLatestReport, listAcknowledgements } from './acknowledgements.ts';
@@ -34,6 +34,8 @@ export type MonthRefusal =
   | { readonly reason: 'out of turn'; readonly next: string }
   /** The latest reconciliation has findings that nobody has acknowledged. */
   | { readonly reason: 'findings'; readonly reconciliationId: string; readonly findings: number }
+  /** No reconciliation that started after the last row of the month is complete. */
+  | { readonly reason: 'not reconciled' }
   /** A vendor's bill was imported after the latest reconciliation started. */
   | { readonly reason: 'bill not compared'; readonly vendor: string };
 
@@ -91,15 +93,20 @@ export async function findMonthRefusal(database: Database, month: Month): Promis
   const last = await lastClosed(database);
   const next = last && nextMonth(last);
   if (next !== null && next !== month.name) return { reason: 'out of turn', next };
+  const closable = closableFrom(month);
   const { rows } = await database.raw<{ rows: { is_over: boolean }[] }>(
-    `SELECT :end::timestamptz + interval '1 day' <= now() AS is_over`,
-    { end: month.to },
+    'SELECT :closable::timestamptz <= now() AS is_over',
+    { closable },
   );
   if (!rows[0]?.is_over) return { reason: 'not over' };
   const latest = await findLatestReport(database, month.name);
-  if (latest && latest.findings > 0) return { reason: 'findings', ...latest };
+  if (latest && latest.findings > 0) {
+    const { reconciliationId, findings } = latest;
+    return { reason: 'findings', reconciliationId, findings };
+  }
   const bill = await findUncomparedBill(database, month);
-  return bill && { reason: 'bill not compared', vendor: bill.vendor };
+  if (bill) return { reason: 'bill not compared', vendor: bill.vendor };
+  return latest === null || latest.startedAt < closable ? { reason: 'not reconciled' } : null;
 }
 
 async function findUncomparedBill(database: Database, month: Month): Promise<{ readonly vendor: string } | null> {

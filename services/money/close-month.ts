@@ -1,14 +1,8 @@
 /** Closes months, and explains why a month cannot be closed yet. */
 import type { Database } from '../../db/database.ts';
 import { type ClosedMonth, closeMonth as close, type MonthRefusal } from '../../db/queries/closed-months.ts';
-import { daysAfter } from '../../domain/day.ts';
 import { badRequest } from '../../domain/errors.ts';
-import type { Month } from '../../domain/month.ts';
-
-/** When a month can be closed: a day after its end, since requests that started in it may still be booked. */
-export function closableFrom({ to }: Month): Date {
-  return daysAfter(to, 1);
-}
+import { closableFrom, type Month } from '../../domain/month.ts';
 
 /**
  * Closes a month for good; `isNew` is false if it was closed before.
@@ -34,6 +28,9 @@ function sentenceFor(refusal: MonthRefusal, month: Month): string {
   }
   if (refusal.reason === 'bill not compared') {
     return `The bill of ${refusal.vendor} was imported after the latest reconciliation. Run another reconciliation, then close the month.`;
+  }
+  if (refusal.reason === 'not reconciled') {
+    return `No reconciliation has run since ${closableFrom(month).toISOString()}, when ${month.name} was complete. Run one, then close the month.`;
   }
   const { reconciliationId, findings } = refusal;
   return (

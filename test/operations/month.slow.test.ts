@@ -239,6 +239,10 @@ describe('a month of a reseller', () => {
         AS $$ SELECT pg_catalog.now() + interval '45 days' $$`);
     const { rows } = await stack.database.raw<{ rows: { name: string }[] }>('SELECT current_database() AS name');
     await stack.database.raw('ALTER DATABASE ?? SET search_path = later, pg_catalog, public', [rows[0]?.name ?? '']);
+    await stack.database('reconciliations').update({
+      created_at: stack.database.raw(`created_at + interval '45 days'`),
+      finished_at: stack.database.raw(`finished_at + interval '45 days'`),
+    });
     await stack.api.start();
     return genway('months', 'close', month, '--author', 'ada');
   }

@@ -35,8 +35,8 @@ export const monthEndpoints = endpoints('Administration', {
     access: 'admin-finance',
     summary: 'Close a month',
     description:
-      'A month can be closed a day after its end, after all earlier months, and not while the latest reconciliation has unacknowledged ' +
-      'findings. The ledger then accepts no transfers dated in the month or before: corrections are new transfers in the open month.',
+      'A month can be closed a day after its end, after all earlier months and a reconciliation since then, and not while the latest ' +
+      'reconciliation has unacknowledged findings. The ledger then accepts no transfers dated in the month or before: corrections are new transfers in the open month.',
     body: optionalJsonBody('CloseMonth', closeMonthSchema),
     answers: {
       200: dataOf(CLOSED_MONTH.schema, 'The month, closed earlier'),

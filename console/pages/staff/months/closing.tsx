@@ -1,6 +1,5 @@
 /** Asks before closing a month, and shows the amounts that closing freezes. */
 import { ACKNOWLEDGED_FINDING } from '../../../../services/resources/months.ts';
-import { closableFrom } from '../../../../services/money/close-month.ts';
 import { sumRevenue } from '../../../../services/money/month-rows.ts';
 import type { ApiServices } from '../../../../api/services.ts';
 import {
@@ -14,7 +13,7 @@ import {
   readMonthTotals,
 } from '../../../../db/queries/closed-months.ts';
 import { dayOf } from '../../../../domain/day.ts';
-import type { Month } from '../../../../domain/month.ts';
+import { closableFrom, type Month } from '../../../../domain/month.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import { FormError } from '../../../form-problem.ts';
@@ -106,6 +105,8 @@ function reasonOf(refusal: MonthRefusal, month: Month, { months: messages, langu
       return messages.outOfTurn(monthName(refusal.next, language));
     case 'bill not compared':
       return messages.billNotCompared(refusal.vendor);
+    case 'not reconciled':
+      return messages.notReconciled(monthName(month.name, language), dayOf(closableFrom(month)));
     default:
       return messages.unacknowledged(refusal.reconciliationId, refusal.findings);
   }

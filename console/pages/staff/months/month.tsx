@@ -1,13 +1,12 @@
 /** One month: revenue, cost and margin by model, vendor and customer. */
 import type { Child } from 'hono/jsx';
 import { linesOf } from '../../../../services/resources/finance.ts';
-import { closableFrom } from '../../../../services/money/close-month.ts';
 import type { ApiServices } from '../../../../api/services.ts';
 import { findClosedMonth } from '../../../../db/queries/closed-months.ts';
 import type { Earnings, MonthSums } from '../../../../db/queries/month-sums.ts';
 import { listVendorBills } from '../../../../db/queries/vendor-bills.ts';
 import type { PicoUsd } from '../../../../domain/money.ts';
-import type { Month } from '../../../../domain/month.ts';
+import { closableFrom, type Month } from '../../../../domain/month.ts';
 import { withAccountNames } from '../../../account-names.ts';
 import { DayChart } from '../../../html/chart.tsx';
 import { ButtonLink, Card, Empty, ExactMoney, Headline, Time } from '../../../html/components.tsx';

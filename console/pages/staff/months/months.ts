@@ -1,12 +1,11 @@
 /** Months with their states and earnings. */
-import { closableFrom } from '../../../../services/money/close-month.ts';
 import { sumRevenue } from '../../../../services/money/month-rows.ts';
 import type { ApiServices } from '../../../../api/services.ts';
 import { findOldestAccount } from '../../../../db/queries/accounts.ts';
 import { type ClosedMonth, listClosedMonths } from '../../../../db/queries/closed-months.ts';
 import type { MonthSums } from '../../../../db/queries/month-sums.ts';
 import type { PicoUsd } from '../../../../domain/money.ts';
-import { type Month, parseMonth } from '../../../../domain/month.ts';
+import { closableFrom, type Month, parseMonth } from '../../../../domain/month.ts';
 import type { UserVisit } from '../../../page.ts';
 import { monthIn, monthsBetween } from '../../usage/period.ts';
 

@@ -26,6 +26,14 @@ describe('api/routes/admin/months', () => {
     await ensurePartitions(app.database, past.moment);
   });
 
+  async function finishReport(findings: number): Promise<string> {
+    const id = newId('reconciliation');
+    await insertReconciliation(app.database, { id, requestedBy: 'schedule' });
+    const check = { check: 'account_balances', question: 'Do they agree?', findings, durationMs: 1 };
+    await finishReconciliation(app.database, id, { checks: [check], findings: [] });
+    return id;
+  }
+
   function adjustmentIn(accountId: string, createdAt: Date, usd = 3): Promise<void> {
     return insertTransfer(app.database, {
       id: newId('transfer', createdAt.getTime()),
@@ -88,10 +96,15 @@ describe('api/routes/admin/months', () => {
     expect(line).to.include(accountId).and.include(`"'=HYPERLINK(""http://evil.test"")"`);
   });
 
-  it('closes a month once, and records the operator and the balances; corrections are booked in the open month', async () => {
+  it('closes a month once, after a reconciliation of all of it, and records the operator and the balances; corrections are booked in the open month', async () => {
     // contract 4.11:25
     const { accountId } = await app.createAccount();
     await adjustmentIn(accountId, past.moment);
+    const lastHour = new Date(next.moment.getTime() - 14 * 86_400_000 + 23 * 3_600_000);
+    const report = { created_at: lastHour, finished_at: lastHour, checks: '[]', findings: '[]' };
+    await app.database('reconciliations').insert({ id: newId('reconciliation'), requested_by: 'schedule', ...report });
+    expect(await genway('months', 'close', past.name)).to.include('No reconciliation has run since');
+    await finishReport(0);
     const closed = await genway('months', 'close', past.name, '--author', 'ada');
     expect([
       field(closed, 'author'),
@@ -126,19 +139,12 @@ describe('api/routes/admin/months', () => {
   });
 
   it('refuses to close a month while the latest reconciliation has findings, and names it', async () => {
-    const finish = async (findings: number) => {
-      const id = newId('reconciliation');
-      await insertReconciliation(app.database, { id, requestedBy: 'schedule' });
-      const check = { check: 'account_balances', question: 'Do they agree?', findings, durationMs: 1 };
-      await finishReconciliation(app.database, id, { checks: [check], findings: [] });
-      return id;
-    };
     const close = () =>
       call<ErrorBody>(`${app.baseUrl}/admin/v1/months/${next.name}/close`, {
         key: app.adminToken,
         method: 'POST',
       });
-    const id = await finish(2);
+    const id = await finishReport(2);
     const { status, body } = await close();
     expect([status, body.error.message]).to.deep.equal([
       400,
@@ -146,7 +152,7 @@ describe('api/routes/admin/months', () => {
     ]);
     const listed = await genway('months', 'list');
     expect(listed).to.include(past.name).and.not.include(next.name);
-    await finish(0);
+    await finishReport(0);
   });
 
   it('refuses to close a month that is not over, a month out of order, and an invalid month', async () => {
