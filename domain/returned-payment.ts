@@ -37,7 +37,16 @@ export interface ReturnedPayment extends Refunded {
 export type PaymentReturn =
   | Refunded
   | { readonly failedRefund: FailedRefund & { readonly id: string } }
-  | { readonly dispute: Omit<Dispute, 'hasSuspended'> & { readonly id: string } };
+  | {
+      readonly dispute: Omit<Dispute, 'hasSuspended' | 'amount'> & {
+        readonly id: string;
+        /** Null if the amount in USD is unknown: the whole payment, unless another event reports the amount. */
+        readonly amount: PicoUsd | null;
+      };
+    };
+
+/** More than any payment; {@link amountDue} is at most the payment. */
+const WHOLE_PAYMENT: PicoUsd = 10n ** 36n;
 
 /**
  * Returns the payment after an event. Events may arrive late and repeatedly: the latest total counts, the highest of the
@@ -53,7 +62,7 @@ export function applyReturn(payment: ReturnedPayment, change: PaymentReturn): Re
   const { id, amount, isWon, isPrevented } = change.dispute;
   const known = payment.disputes.get(id);
   const dispute = {
-    amount,
+    amount: amount ?? known?.amount ?? WHOLE_PAYMENT,
     isWon: isWon || (known?.isWon ?? false),
     isPrevented: isPrevented || (known?.isPrevented ?? false),
     hasSuspended: known?.hasSuspended ?? false,

@@ -63,7 +63,7 @@ type CheckoutSession = OfPayment &
 type Charge = Pick<Stripe.Charge, 'amount_refunded' | 'currency'> & OfPayment;
 type Refund = Pick<Stripe.Refund, 'id' | 'amount' | 'currency' | 'status'> & OfPayment;
 type Dispute = Pick<Stripe.Dispute, 'id' | 'amount' | 'currency' | 'status'> &
-  OfPayment & { readonly balance_transactions: readonly Pick<Stripe.BalanceTransaction, 'amount'>[] };
+  OfPayment & { readonly balance_transactions: readonly Pick<Stripe.BalanceTransaction, 'amount' | 'currency'>[] };
 
 /** Events do not expand the payment. Null if the object is not about a single payment: for example, of a subscription. */
 interface OfPayment {
@@ -127,7 +127,7 @@ const disputeSchema = Joi.object<Dispute>({
   currency,
   status: Joi.string().required(),
   balance_transactions: Joi.array()
-    .items(Joi.object({ amount: Joi.number().integer().required() }).unknown())
+    .items(Joi.object({ amount: Joi.number().integer().required(), currency }).unknown())
     .default([]),
 }).unknown();
 
@@ -138,7 +138,8 @@ const subscribedSchema = Joi.object<{ readonly subscription: string | null }>({
 
 interface ReturnedDocument {
   readonly id: string | null;
-  readonly currency: string;
+  /** The currency of the payment; null if it is unknown. */
+  readonly currency: string | null;
   /** Null if no money moved. */
   readonly change: PaymentReturn | null;
 }
@@ -216,7 +217,7 @@ function readSubscribed(object: unknown): PaymentEvent | null {
 function toReturn({ id, currency, change }: ReturnedDocument): PaymentEvent {
   if (id === null) return { ignored: 'It is not about a single payment.' };
   if (change === null) return { ignored: 'No money has moved.' };
-  if (!isUsd(currency)) return { ignored: `Payments in ${currency} are never credited.` };
+  if (currency !== null && !isUsd(currency)) return { ignored: `Payments in ${currency} are never credited.` };
   return { returned: { id, change } };
 }
 
@@ -239,14 +240,29 @@ function readRefund(object: unknown, failedAt: number): ReturnedDocument {
 /**
  * A bank's inquiry, whose status starts with `warning`, takes no money yet. A dispute that Stripe prevented either gave the
  * payer the money (`resolution`) or none (`block`): https://docs.stripe.com/disputes/prevention
+ *
+ * A dispute may be in the currency of the payer's bank, though the payment is in USD.
  */
 function readDispute(object: unknown): ReturnedDocument {
   const { id: disputeId, payment_intent: id, amount, currency, status, ...dispute } = check(disputeSchema, object);
   const isPrevented = status === 'prevented';
-  const isWithdrawn = dispute.balance_transactions.reduce((sum, { amount: moved }) => sum + moved, 0) < 0;
+  const moves = dispute.balance_transactions;
+  const isWithdrawn = moves.reduce((sum, { amount: moved }) => sum + moved, 0) < 0;
   const hasMoved = isPrevented ? isWithdrawn : !status.startsWith('warning');
-  const claim = { id: disputeId, amount: BigInt(amount) * PICO_PER_CENT, isWon: status === 'won', isPrevented };
-  return { id, currency, change: hasMoved ? { dispute: claim } : null };
+  const cents = isUsd(currency) ? amount : withdrawnCents(moves);
+  const claim = {
+    id: disputeId,
+    amount: cents === null ? null : BigInt(cents) * PICO_PER_CENT,
+    isWon: status === 'won',
+    isPrevented,
+  };
+  return { id, currency: null, change: hasMoved ? { dispute: claim } : null };
+}
+
+/** The cents of USD that a dispute withdrew; null if it withdrew none yet, or withdrew from a balance in another currency. */
+function withdrawnCents(moves: Dispute['balance_transactions']): number | null {
+  const withdrawn = moves.filter(({ amount, currency }) => amount < 0 && isUsd(currency));
+  return withdrawn.length === 0 ? null : withdrawn.reduce((sum, { amount }) => sum - amount, 0);
 }
 
 function readPaymentIntent(object: unknown): PaidDocument {

@@ -103,8 +103,7 @@ export function returnPayment(
               accountId,
               reference,
               amount: before.taken - due,
-              reason:
-                change && 'dispute' in change ? `${reference} was won in a dispute` : `a refund of ${reference} failed`,
+              reason: reasonToGiveBack(reference, change),
             })
           : await sumTaken(transaction, reference, before.taken);
       await issueCreditNotes(transaction, { accountId });
@@ -132,6 +131,11 @@ interface GivenBack {
   readonly reference: string;
   readonly amount: PicoUsd;
   readonly reason: string;
+}
+
+function reasonToGiveBack(reference: string, change: PaymentReturn | null): string {
+  if (change === null || !('dispute' in change)) return `a refund of ${reference} failed`;
+  return change.dispute.isWon ? `${reference} was won in a dispute` : `the dispute of ${reference} is for less`;
 }
 
 /** Credits an amount that was taken and did not stay with the payer. */

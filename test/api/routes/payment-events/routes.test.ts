@@ -434,6 +434,22 @@ describe('POST /v1/payment-events', () => {
       expect([await fundedNow(), await isSuspended()]).to.deep.equal([parseUsd('2.34'), false]);
     });
 
+    it('debits a dispute in another currency by the USD that it withdrew, and by the whole payment until it withdrew some', async () => {
+      const id = await creditedPayment();
+      const claim = { amount: 920, currency: 'eur' };
+      expect(await outcomeOf(disputed(id, claim))).to.equal('taken_back');
+      expect([await fundedNow(), await isSuspended()]).to.deep.equal([0n, true]);
+      const withdrawn = { ...claim, balance_transactions: [{ amount: -1_000, currency: 'usd' }] };
+      expect(await outcomeOf(disputed(id, withdrawn))).to.equal('given_back');
+      expect(await outcomeOf(disputed(id, claim))).to.equal('noted');
+      expect(await fundedNow()).to.equal(parseUsd('2.34'));
+      const reinstated = [...withdrawn.balance_transactions, { amount: 1_000, currency: 'usd' }];
+      expect(await outcomeOf(disputed(id, { ...claim, status: 'won', balance_transactions: reinstated }))).to.equal(
+        'given_back',
+      );
+      expect(await fundedNow()).to.equal(parseUsd('12.34'));
+    });
+
     it('suspends the account once when a disputed payment is credited, unless the dispute was won', async () => {
       const id = newPaymentId();
       expect(await outcomeOf(disputed(id))).to.equal('noted');
