@@ -1,7 +1,6 @@
 /** Promo credit, which operators grant and which expires. */
-import { grantPromoCredit, listPromoGrants, type PromoGrant } from '../../../db/queries/promo-grants.ts';
-import { ServiceError } from '../../../domain/errors.ts';
-import { parseUsd, toUsdNumber } from '../../../domain/money.ts';
+import { listPromoGrants, type PromoGrant } from '../../../db/queries/promo-grants.ts';
+import { parseUsd } from '../../../domain/money.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint, endpoints } from '../../endpoint/endpoint.ts';
@@ -10,8 +9,7 @@ import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { resource } from '../../../domain/resource/resource.ts';
 import { authorOf } from '../../../services/people/administrator.ts';
 import { existingAccount } from '../../../services/people/existing-account.ts';
-import { adjustAlone } from '../../../services/money/dual-control.ts';
-import { refuseLateExpiry } from '../../../services/money/refuse-late-expiry.ts';
+import { grantPromo } from '../../../services/money/grant-promo.ts';
 import { promoGrantSchema } from '../../../services/input/admin.ts';
 
 const PROMO_GRANT = resource<PromoGrant>('PromoGrant', {
@@ -47,20 +45,15 @@ export const promoGrantEndpoints = endpoints('Administration', {
     handle: async ({ params, caller, body, context }, services) => {
       const { database } = services;
       const { id: accountId } = await existingAccount(database, params.account_id);
-      const amount = parseUsd(body.amount_usd);
-      const { expires_at: expiresAt } = body;
-      const { reference, reason } = body;
-      const requested = { accountId, amount, expiresAt, reference, reason, author: authorOf(caller, body.author) };
-      const { grant, applied } = await adjustAlone(services, requested, async (transaction) => {
-        const granted = await grantPromoCredit(transaction, requested).catch(refuseLateExpiry);
-        return { id: granted.grant.id, ...granted };
+      const { amount_usd: amountUsd, expires_at: expiresAt, reference, reason } = body;
+      const { grant, applied } = await grantPromo(services, {
+        accountId,
+        amount: parseUsd(amountUsd),
+        expiresAt,
+        reference,
+        reason,
+        author: authorOf(caller, body.author),
       });
-      if (grant.amount !== amount || grant.expiresAt.getTime() !== expiresAt.getTime()) {
-        throw new ServiceError(
-          'idempotency_conflict',
-          `This reference was granted before: ${toUsdNumber(grant.amount)} USD until ${grant.expiresAt.toISOString()}.`,
-        );
-      }
       if (applied) context.status = 201;
       return { data: PROMO_GRANT.present(grant) };
     },
