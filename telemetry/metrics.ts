@@ -47,8 +47,8 @@ export interface Metrics extends TextMoneyMetrics {
     upstream: string,
     settlement: { outcome: string; evidence: string; possibleLoss?: bigint | null },
   ): void;
-  /** An upstream repeated an unknown word for the state of a job for a minute. @param upstream the name of a media upstream */
-  unknownWordRepeated(upstream: string): void;
+  /** For a minute, an upstream repeated an unknown word for the state of a job, or all polls of the job failed. @param upstream the name of a media upstream */
+  pollProblemRepeated(upstream: string, problem: 'unknown_state' | 'failed_polls'): void;
   /**
    * A provider announced the end of a job.
    *
@@ -115,7 +115,7 @@ export function createMetrics(): Metrics {
       if (outcome === 'unknown') media.orphaned.inc({ upstream });
       if (loss) media.possibleLoss.inc({ upstream }, toUsdNumber(loss));
     },
-    unknownWordRepeated: (upstream) => media.unknownWords.inc({ upstream }),
+    pollProblemRepeated: (upstream, problem) => media.pollProblems.inc({ upstream, problem }),
     callbackReceived: (callback) => media.callbacks.inc(callback),
     moderationEnded: (outcome) => media.moderations.inc({ outcome }),
     deliveryAttempted: (outcome) => attempts.inc({ outcome }),
@@ -210,10 +210,10 @@ function mediaInstruments(registers: Registry[]) {
       labelNames: ['upstream'],
       registers,
     }),
-    unknownWords: new Counter({
-      name: 'genway_media_unknown_words_total',
-      help: 'Minutes for which a media upstream repeated a state of a job that Genway does not know',
-      labelNames: ['upstream'],
+    pollProblems: new Counter({
+      name: 'genway_media_poll_problems_total',
+      help: 'Minutes for which all polls of a job failed (failed_polls), or reported a state that Genway does not know (unknown_state)',
+      labelNames: ['upstream', 'problem'],
       registers,
     }),
     callbacks: new Counter({

@@ -2,11 +2,11 @@ import { Context } from '@temporalio/activity';
 import { requestedWaitMs } from './requested-wait.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
 import { createHeartbeat, sleepWithHeartbeat } from '../liveness.ts';
+import { createPollWatch } from './poll-problems.ts';
 import { createVerdictReader } from './read-verdict.ts';
 import { createCostRecorder } from './record-cost.ts';
 import { createNoResultRecorder } from './record-no-result.ts';
 import { taskFailure } from './task-failure.ts';
-import { createUnknownWordWatch } from './unknown-words.ts';
 
 /** An upstream that keeps reporting an unknown job has lost it; during a deployment it may do so only for a while. */
 const UNKNOWN_ANSWERS_UNTIL_LOST = 5;
@@ -37,7 +37,7 @@ export function createAwaitResult(dependencies: MediaTaskDependencies) {
     const context = Context.current();
     const beat = createHeartbeat(context);
     const lost = createLossWatch(providerPatienceMs);
-    const seeWord = createUnknownWordWatch(dependencies, task, context.log);
+    const watchPoll = createPollWatch(dependencies, task, context.log);
     const { firstMs, everyMs } = upstream.poll(task.kind);
     const firstWaitMs = isAnnounced ? 0 : firstMs - (clock.nowMs() - task.updatedAt.getTime());
     await sleepWithHeartbeat(context, Math.min(firstWaitMs, firstMs), () => beat({ jobId, poll: 0 }));
@@ -46,7 +46,7 @@ export function createAwaitResult(dependencies: MediaTaskDependencies) {
       const state = await upstream.status(jobId, context.cancellationSignal).catch(describeError);
       const said = { jobId, poll, state: state.state, ...('detail' in state && { detail: state.detail }) };
       beat(said);
-      if (state.state !== 'unreachable') await seeWord(state);
+      await watchPoll(state);
       if (state.state === 'succeeded') {
         await recordCost(task, state.cost ?? null);
         return { files: state.results.length, endedAt: state.endedAt?.toISOString() ?? null };

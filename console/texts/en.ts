@@ -1898,6 +1898,7 @@ export const english = (product: string) => ({
     nothingWrong: 'No problems: no alert fires, and no work waits for operators.',
     failed: ({ failures, requests, minutes }: { failures: number; requests: number; minutes: number }) =>
       `${failures} of ${requests} calls failed in ${minutes} minutes`,
+    failedPolls: (reason: string) => `${reason}; while polls fail, tasks wait until their deadline`,
     unknownWord: (word: string) =>
       `the state “${word}” repeats; ${product} does not know it, so tasks wait until their deadline`,
     problems: {
@@ -1906,6 +1907,7 @@ export const english = (product: string) => ({
       circuit: 'Upstream out of service',
       failing: 'Upstream fails',
       unknownWord: 'Unknown state of jobs',
+      failedPolls: 'Polls of jobs fail',
       refusedPayment: 'Payment refused',
       overdue: 'Tasks past their deadline',
       lateTasks: 'Tasks that do not start',

@@ -1776,6 +1776,7 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
     wrong: '当前的问题',
     nothingWrong: '没有问题：没有告警，也没有等待您处理的事项。',
     failed: ({ failures, requests, minutes }) => `${minutes} 分钟内 ${requests} 次调用中 ${failures} 次失败`,
+    failedPolls: (reason) => `${reason}；查询一直失败时，任务将等到截止时间`,
     unknownWord: (word) => `反复报告 ${product} 不认识的状态“${word}”，任务将一直等到截止时间`,
     problems: {
       database: '未就绪',
@@ -1783,6 +1784,7 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
       circuit: '上游停止服务',
       failing: '上游频繁失败',
       unknownWord: '未知的作业状态',
+      failedPolls: '作业状态查询失败',
       refusedPayment: '付款未入账',
       overdue: '超过截止时间的任务',
       lateTasks: '迟迟没有启动的任务',

@@ -15,8 +15,8 @@
 --   attempts of text requests with a failure. Each process has its own circuits for text: `process_circuits` has the
 --   open ones, as each process last reported them. `format` and `key` are empty for media; `upstream` is also empty for
 --   the checks of webhooks.
--- - `unknown_words` has the latest word of each media upstream and model for the state of a job that Genway does not
---   know and that the upstream repeated for a minute.
+-- - `poll_problems` has, for each media upstream and model, the latest word for the state of a job that Genway does not
+--   know and that the upstream repeated for a minute, and the latest reason of polls of a job that failed for a minute.
 -- - `refused_calls` has the calls of the last day that Genway refused with a status from 400 to 429 or with 503. Equal calls of an
 --   hour share a row, with the ids and the reasons of the latest ones, newest first. `method` and `path` are empty in a row for calls beyond the limit of rows. Rows refer to keys
 --   without foreign keys. The table is unlogged: after a crash of the database, its rows are gone.
@@ -208,12 +208,13 @@ CREATE TABLE process_circuits (
   circuits jsonb NOT NULL
 );
 
-CREATE TABLE unknown_words (
+CREATE TABLE poll_problems (
   upstream text NOT NULL,
   model text NOT NULL,
-  word text NOT NULL,
+  kind text NOT NULL CHECK (kind IN ('unknown_state', 'failed_polls')),
+  words text NOT NULL,
   seen_at timestamptz NOT NULL,
-  PRIMARY KEY (upstream, model)
+  PRIMARY KEY (upstream, model, kind)
 );
 
 CREATE TABLE secret_marks (

@@ -3,9 +3,9 @@ import { findPendingAcknowledgements } from '../../db/queries/acknowledgements.t
 import { type Backlog, readBacklog } from '../../db/queries/backlog.ts';
 import { readLedgerHealth } from '../../db/queries/ledger-health.ts';
 import { listPendingCorrections } from '../../db/queries/corrections.ts';
+import { listPollProblems } from '../../db/queries/poll-problems.ts';
 import { listRefusedPayments, type RefusedPayment } from '../../db/queries/refused-payments.ts';
 import type { Authorship } from '../../db/queries/operator-actions.ts';
-import { listUnknownWords, type UnknownWord } from '../../db/queries/unknown-words.ts';
 import { listAllWebhookEndpoints } from '../../db/queries/webhook-endpoints.ts';
 import { type JudgedCalls, judgedCalls } from '../../domain/upstream-calls.ts';
 import type { Readiness } from '../../telemetry/health.ts';
@@ -33,7 +33,9 @@ export type Problem =
       readonly calls: JudgedCalls;
     }
   /** An upstream repeats a state of jobs that Genway does not know, so that their tasks wait until the deadline. */
-  | ({ readonly kind: 'unknownWord' } & UnknownWord)
+  | { readonly kind: 'unknownWord'; readonly upstream: string; readonly model: string; readonly words: string }
+  /** All polls of a job at an upstream fail, so that its task waits until the deadline. */
+  | { readonly kind: 'failedPolls'; readonly upstream: string; readonly model: string; readonly words: string }
   /** A payment or a change of a plan that was announced and refused, so that a customer may lack what they paid for. */
   | ({ readonly kind: 'refusedPayment' } & RefusedPayment)
   | { readonly kind: 'overdue'; readonly count: number }
@@ -61,6 +63,7 @@ const LATE_SECONDS = 30;
 const FAILING_SHARE = 0.2;
 const MAX_COUNT = 100;
 const MAX_REFUSED_PAYMENTS = 10;
+const POLL_PROBLEMS = { unknown_state: 'unknownWord', failed_polls: 'failedPolls' } as const;
 
 export async function readState(services: Services): Promise<State> {
   const [readiness, fromDatabase] = await Promise.all([
@@ -83,24 +86,25 @@ export async function readState(services: Services): Promise<State> {
 async function readProblems(services: Services) {
   const { database } = services;
   const { upstreams } = services.operations;
-  const [backlog, health, ledger, unknownWords, endpoints, corrections, acknowledgements, losses, refused] =
-    await Promise.all([
+  const [backlog, health, ledger, polls, endpoints, corrections, acknowledgements, losses, refused] = await Promise.all(
+    [
       readBacklog(database),
       upstreams.list(),
       readLedgerHealth(database),
-      listUnknownWords(database),
+      listPollProblems(database),
       listAllWebhookEndpoints(database, { failing: true, limit: MAX_COUNT }),
       listPendingCorrections(database, MAX_COUNT),
       findPendingAcknowledgements(database),
       findSalesBelowCost(services),
       listRefusedPayments(database, MAX_REFUSED_PAYMENTS),
-    ]);
+    ],
+  );
   return {
     backlog,
     problems: [
       ...openCircuits(health),
       ...health.flatMap(failingRoute),
-      ...unknownWords.map((word) => ({ kind: 'unknownWord' as const, ...word })),
+      ...polls.map(({ kind, ...poll }) => ({ kind: POLL_PROBLEMS[kind], ...poll })),
       ...refused.map((payment) => ({ kind: 'refusedPayment' as const, ...payment })),
       ...lateWork(backlog),
       ...counted('endpoints', endpoints.length),

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import pino from 'pino';
 import { createCallRecorder } from '../../db/call-recorder.ts';
-import { recordUnknownWord } from '../../db/queries/unknown-words.ts';
+import { recordPollProblem } from '../../db/queries/poll-problems.ts';
 import { baseUrlsAt } from '../../providers/text/settings.ts';
 import { useAccount, useTestConsole, useVisitor } from '../support/console.ts';
 import { createEndpoint, createTaskRow, createTextRequestRow, finishAsSucceeded, keyOf } from '../support/factories.ts';
@@ -276,7 +276,9 @@ describe('the pages of operators', () => {
       .where({ model: renders.model, span: 'minute' })
       .update({ start: app.database.raw(`start - interval '10 minutes'`) });
     await createTaskRow(app.database, keyOf(customer), { deadlineAt: new Date(Date.now() - 60_000) });
-    await recordUnknownWord(app.database, { upstream: 'relay', model: 'vidone-3.0', word: 'archived' });
+    const polled = { upstream: 'relay', model: 'vidone-3.0' };
+    await recordPollProblem(app.database, { ...polled, kind: 'unknown_state', words: 'archived' });
+    await recordPollProblem(app.database, { ...polled, kind: 'failed_polls', words: 'the upstream answered 401' });
 
     expect((await operator.get('/console')).headers['location']).to.equal('/console/staff/live');
     const { text } = await operator.get('/console/staff/live');
@@ -284,6 +286,7 @@ describe('the pages of operators', () => {
     expect(text).to.match(/href="([^"]+failures[^"]*)">simulator, \w[^<]*: 20 of 21 calls failed in 60 minutes/);
     expect(text).to.include('Tasks past their deadline');
     expect(text).to.match(/Unknown state of jobs[^]*relay, vidone-3\.0: the state “archived” repeats/);
+    expect(text).to.match(/Polls of jobs fail[^]*relay, vidone-3\.0: the upstream answered 401/);
     const upstreams = (await operator.get('/console/staff/upstreams')).text;
     // Failing routes come first.
     const rows = upstreams.slice(upstreams.indexOf('<tbody>')).split('<tr').slice(1);

@@ -2150,12 +2150,15 @@ describe('the rules of the database', () => {
     };
     refusesRows('upstream_call_failures', failed, [['failures of a span that nobody reads', { span: 'day' }]]);
     refusesTwice('the failures of an account', 'upstream_call_failures', failed);
-    refusesTwice('the unknown word of a model', 'unknown_words', () => ({
+    const pollProblem = (): Row => ({
       upstream: 'u',
       model: 'm',
-      word: 'archived',
+      kind: 'unknown_state',
+      words: 'archived',
       seen_at: new Date(),
-    }));
+    });
+    refusesRows('poll_problems', pollProblem, [['a problem of another kind', { kind: 'slow' }]]);
+    refusesTwice('the problem of polls of a model', 'poll_problems', pollProblem);
     const refused = (): Row => ({
       api_key_id: 'key_1',
       account_id: 'acc_1',

@@ -104,7 +104,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   vendor_bills: { because: 'one for each vendor and month, which people import and books keep for ever' },
   vendor_bill_lines: { because: 'about 100,000 of a bill at most' },
   upstream_failures: { because: 'one for each route, key and fault' },
-  unknown_words: { because: 'one for each upstream and model' },
+  poll_problems: { because: 'two for each upstream and model' },
   user_links: { sweep: 'links of users' },
   user_identities: { because: 'a few for each user, who connect them' },
   users: { because: 'people are invited by people' },

@@ -79,6 +79,7 @@ const PAGES: Readonly<Record<Exclude<Problem['kind'], 'belowCost' | 'disabled' |
     circuit: '/console/staff/upstreams',
     failing: '/console/staff/failures?period=hour',
     unknownWord: '/console/staff/tasks?status=processing',
+    failedPolls: '/console/staff/tasks?status=processing',
     refusedPayment: null,
     overdue: OVERDUE_TASKS,
     lateTasks: '/console/staff/tasks?status=queued',
@@ -109,7 +110,9 @@ function wordsOf(problem: Problem, texts: Texts): string {
     case 'failing':
       return `${problem.upstream}, ${problem.model}: ${messages.failed(problem.calls)}`;
     case 'unknownWord':
-      return `${problem.upstream}, ${problem.model}: ${messages.unknownWord(problem.word)}`;
+      return `${problem.upstream}, ${problem.model}: ${messages.unknownWord(problem.words)}`;
+    case 'failedPolls':
+      return `${problem.upstream}, ${problem.model}: ${messages.failedPolls(problem.words)}`;
     case 'refusedPayment':
       return `${problem.subject}: ${problem.reason}`;
     case 'lateTasks':
