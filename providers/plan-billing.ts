@@ -23,10 +23,16 @@ export interface ProviderInvoice {
   readonly createdAt: Date;
   /** What was paid, with taxes; null in a currency other than USD. */
   readonly paid: PicoUsd | null;
-  /** The id of the payment that paid the invoice; null if nothing was charged. */
-  readonly paymentId: string | null;
+  /** The ids of the payments that paid the invoice; none if nothing was charged. */
+  readonly paymentIds: readonly string[];
   /** The whole periods that the invoice is for; no parts of periods. */
-  readonly periods: readonly { readonly price: string; readonly startsAt: Date; readonly endsAt: Date }[];
+  readonly periods: readonly {
+    readonly price: string;
+    /** How many times the customer pays the price. */
+    readonly quantity: number;
+    readonly startsAt: Date;
+    readonly endsAt: Date;
+  }[];
 }
 
 export interface PlanBilling {

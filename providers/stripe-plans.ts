@@ -105,12 +105,14 @@ function toInvoice(
     isPaid: status === 'paid',
     createdAt: timeOf(created),
     paid: currency === 'usd' ? BigInt(cents) * PICO_PER_CENT : null,
-    paymentId: idOf(payments?.data.find((payment) => payment.status === 'paid')?.payment.payment_intent),
-    periods: lines.flatMap(({ parent: source, pricing, period }) => {
+    paymentIds: (payments?.data ?? [])
+      .filter((payment) => payment.status === 'paid')
+      .flatMap(({ payment }) => idOf(payment.payment_intent) ?? []),
+    periods: lines.flatMap(({ parent: source, pricing, period, quantity }) => {
       const price = idOf(pricing?.price_details?.price);
       const item = source?.subscription_item_details;
       if (price === null || !item || item.proration || period.end <= period.start) return [];
-      return [{ price, startsAt: timeOf(period.start), endsAt: timeOf(period.end) }];
+      return [{ price, quantity: quantity ?? 1, startsAt: timeOf(period.start), endsAt: timeOf(period.end) }];
     }),
   };
 }

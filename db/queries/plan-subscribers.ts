@@ -62,9 +62,9 @@ export async function listPlanSubscribers(
         coalesce(sum(greatest(spent - (paid - returned), 0)) FILTER (WHERE returned > 0), 0) AS lost
       FROM (
         SELECT plan_periods.paid, coalesce(promo.spent, 0) AS spent,
-          least(coalesce(returned_amount(back), 0), plan_periods.paid) AS returned
+          least(plan_periods.paid, (SELECT coalesce(sum(returned_amount(back)), 0) FROM returned_payments AS back
+            WHERE back.reference = ANY (payments))) AS returned
         FROM plan_periods LEFT JOIN promo_grants AS promo ON promo.id = grant_id
-        LEFT JOIN returned_payments AS back ON back.reference = payment
         WHERE plan_periods.account_id = subscriber.id) AS each) AS sums
     WHERE (:state::text IS NULL OR subscriber.state = :state) AND (:plan::text IS NULL OR period.plan = :plan)
     ORDER BY subscriber.id DESC LIMIT :limit`,

@@ -44,8 +44,8 @@ export interface PlanPeriod extends PlanTerms {
   readonly limitsUntil: Date;
   /** What the customer paid, with taxes. */
   readonly paid: PicoUsd;
-  /** The reference by which the payment's return is recorded; null if nothing was charged. */
-  readonly payment: string | null;
+  /** The references by which the returns of the payments are recorded; empty if nothing was charged. */
+  readonly payments: readonly string[];
 }
 
 /** The reference of the promo credit that a paid invoice of a plan includes. */
@@ -114,7 +114,7 @@ export async function recordPlanPeriod(database: Database, period: PlanPeriod): 
               reason: `included in the plan ${plan}`,
               isPaid: true,
             });
-      if (period.payment !== null) await postAwaitedSignupCredit(transaction, accountId);
+      if (period.payments.length > 0) await postAwaitedSignupCredit(transaction, accountId);
       const earlier = await transaction('plan_periods')
         .where({ account_id: accountId })
         .where('invoiced_at', '<', period.invoicedAt)

@@ -116,8 +116,8 @@ export function returnPayment(
 async function findCredited(transaction: Database, reference: string) {
   const payment = await findPayment(transaction, reference);
   if (payment) return { ...payment, promoReference: reference };
-  const period = await transaction<{ payment: string; account_id: string; invoice_id: string }>('plan_periods')
-    .where({ payment: reference })
+  const period = await transaction<{ account_id: string; invoice_id: string }>('plan_periods')
+    .whereRaw('payments @> ARRAY[:reference]::text[]', { reference })
     .first('account_id', 'invoice_id');
   return period
     ? { accountId: period.account_id, amount: 0n, promoReference: referenceOfInvoice(period.invoice_id) }
@@ -189,11 +189,19 @@ function byTransfer(left: DueCreditNoteRow, right: DueCreditNoteRow): number {
  * Locks a payment, and the accounts whose balances its credit and its returns may change, until the transaction ends. Call
  * this before all other locks of accounts: the accounts are locked in the order in which merges lock them.
  */
-export async function lockPayment(
+export function lockPayment(
   transaction: Database,
   { accountId, reference }: { readonly accountId: string; readonly reference: string },
 ): Promise<void> {
-  await lockReturns(transaction, reference);
+  return lockPayments(transaction, { accountId, references: [reference] });
+}
+
+/** Locks several payments of an account, in one order, as {@link lockPayment}. */
+export async function lockPayments(
+  transaction: Database,
+  { accountId, references }: { readonly accountId: string; readonly references: readonly string[] },
+): Promise<void> {
+  for (const reference of references.toSorted()) await lockReturns(transaction, reference);
   await lockAccountAndMerged(transaction, accountId);
 }
 

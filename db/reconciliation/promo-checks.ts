@@ -99,7 +99,7 @@ export const PROMO_CHECKS = [
       WHERE invoice_id IS NULL OR (included > 0 AND period.ends_at > period.created_at AND promo.id IS NULL)
         OR promo.amount <> included OR promo.expires_at > ends_at
         OR (promo.expires_at < ends_at
-          AND NOT EXISTS (SELECT FROM returned_payments AS back WHERE back.reference = period.payment))
+          AND NOT EXISTS (SELECT FROM returned_payments AS back WHERE back.reference = ANY (period.payments)))
       ORDER BY 1`,
   }),
 ];

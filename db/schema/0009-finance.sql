@@ -503,13 +503,13 @@ CREATE TABLE plan_periods (
   limits_until timestamptz(3) NOT NULL,
   -- Null if nothing is included, or the period was over when its invoice was announced.
   grant_id text COLLATE "C" UNIQUE REFERENCES promo_grants,
-  -- What the invoice's payment paid, with taxes, and its reference in `returned_payments`; null if nothing was charged.
+  -- What the invoice's payments paid, with taxes, and their references in `returned_payments`; empty if nothing was charged.
   paid pico_usd NOT NULL,
-  payment text CHECK (payment LIKE 'payment:%'),
+  payments text[] NOT NULL,
   created_at timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
   CONSTRAINT plan_periods_last CHECK (starts_at < ends_at AND ends_at <= limits_until)
 );
 CREATE INDEX plan_periods_by_account ON plan_periods (account_id, invoiced_at, invoice_id);
-CREATE INDEX plan_periods_by_payment ON plan_periods (payment);
+CREATE INDEX plan_periods_by_payment ON plan_periods USING gin (payments);
 CREATE TRIGGER plan_periods_are_kept BEFORE UPDATE OR DELETE ON plan_periods FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER plan_periods_not_truncated BEFORE TRUNCATE ON plan_periods FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();

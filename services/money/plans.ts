@@ -2,7 +2,7 @@
 import type { Plan } from '../../catalogue/site.ts';
 import type { Database } from '../../db/database.ts';
 import { withPartitions } from '../../db/partitions.ts';
-import { lockPayment } from '../../db/queries/returned-payments.ts';
+import { lockPayments } from '../../db/queries/returned-payments.ts';
 import {
   findCurrentPlan,
   findCustomer,
@@ -94,20 +94,20 @@ async function recordPeriod(
       `No plan has the price ${period.price}. Put the plan back into the file of the site: the provider announces the invoice again.`,
     );
   }
-  const { paid, paymentId } = invoice;
+  const { paid } = invoice;
   if (paid === null)
     throw new ServiceError(
       'not_found',
       `The price ${period.price} is not in USD. Put a price in USD into the file of the site.`,
     );
   const { included, models, rateLimitRpm, seats } = plan;
-  const payment = paymentId === null ? null : referenceOfPayment(paymentId);
+  const payments = invoice.paymentIds.map(referenceOfPayment);
   const recorded: PlanPeriod = {
     invoiceId: invoice.id,
     subscriptionId,
     accountId,
     plan: plan.id,
-    included,
+    included: included * BigInt(period.quantity),
     models,
     rateLimitRpm,
     seats,
@@ -116,14 +116,15 @@ async function recordPeriod(
     endsAt: period.endsAt,
     limitsUntil: daysAfter(period.endsAt, PLANS.graceDays),
     paid,
-    payment,
+    payments,
   };
   return withPartitions(database, () =>
     database.transaction(async (transaction) => {
-      if (payment !== null) await lockPayment(transaction, { accountId, reference: payment });
+      if (payments.length > 0) await lockPayments(transaction, { accountId, references: payments });
       const isNew = await recordPlanPeriod(transaction, recorded);
-      if (isNew && payment !== null) await applyReturnOf(transaction, payment, null);
-      return isNew;
+      if (!isNew) return false;
+      for (const payment of payments) await applyReturnOf(transaction, payment, null);
+      return true;
     }),
   );
 }

@@ -285,7 +285,7 @@ describe('the playground', () => {
       endsAt,
       limitsUntil: endsAt,
       paid: 0n,
-      payment: null,
+      payments: [],
     });
     const member = await Visitor.invited(app, { email: 'subscriber@example.com', account_id: accountId });
     const theirs = `/console/accounts/${accountId}/playground`;

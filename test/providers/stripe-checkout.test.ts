@@ -78,7 +78,7 @@ describeWithGo(`a page of Stripe to pay on${hasGo() ? '' : ` (${WITHOUT_GO})`}`,
       'isPaid',
       'createdAt',
       'paid',
-      'paymentId',
+      'paymentIds',
       'periods',
     );
     // This version of stripe-mock does not know how a period starts now in the API that the package calls.
@@ -112,6 +112,8 @@ describe('a plan at Stripe', () => {
         data: [
           { status: 'canceled', payment: { type: 'payment_intent', payment_intent: 'pi_0' } },
           { status: 'paid', payment: { type: 'payment_intent', payment_intent: 'pi_1' } },
+          { status: 'paid', payment: { type: 'payment_intent', payment_intent: 'pi_2' } },
+          { status: 'paid', payment: { type: 'payment_record', payment_record: 'pr_1' } },
         ],
       },
       parent: { subscription_details: { subscription: 'sub_1' } },
@@ -129,8 +131,8 @@ describe('a plan at Stripe', () => {
       isPaid: true,
       createdAt: new Date(at(1) * 1000),
       paid: parseUsd(10),
-      paymentId: 'pi_1',
-      periods: [{ price: 'price_1', startsAt: new Date(at(1) * 1000), endsAt: new Date(at(30) * 1000) }],
+      paymentIds: ['pi_1', 'pi_2'],
+      periods: [{ price: 'price_1', quantity: 1, startsAt: new Date(at(1) * 1000), endsAt: new Date(at(30) * 1000) }],
     });
     await receiver.close();
   });

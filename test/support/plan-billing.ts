@@ -140,8 +140,8 @@ export class PlayedBilling implements PlanBilling {
       isPaid,
       createdAt,
       paid: parseUsd(10),
-      paymentId: `pi_${id}`,
-      periods: [{ price, startsAt, endsAt }],
+      paymentIds: [`pi_${id}`],
+      periods: [{ price, quantity: 1, startsAt, endsAt }],
     });
     this.#announce(isPaid ? 'invoice.paid' : 'invoice.payment_failed', id);
     this.#announce('customer.subscription.updated', subscriptionId);

@@ -734,7 +734,7 @@ async function preparePlan(database: Database): Promise<Pick<Given, 'planAccount
     endsAt,
     limitsUntil: endsAt,
     paid: parseUsd(1),
-    payment: null,
+    payments: [],
   });
   return { planAccount: accountId, planInvoice: 'in_1' };
 }

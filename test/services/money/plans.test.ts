@@ -333,7 +333,7 @@ describe('a plan', () => {
         const isPaidFirst = order.startsWith('paid');
         for (const [index, event] of order.split(', ').entries()) {
           if (event === 'paid') for (const one of billing.announced) await announce(services, one);
-          else await applyReturnOf(database, referenceOfPayment(invoice?.paymentId ?? ''), change);
+          else await applyReturnOf(database, referenceOfPayment(invoice?.paymentIds[0] ?? ''), change);
           if (index > 0 || !isPaidFirst) continue;
           await finishAsSucceeded(database, await createTaskRow(database, key, { price: spent }));
           await createTaskRow(database, key, { price: held });
@@ -352,13 +352,42 @@ describe('a plan', () => {
     }
   }
 
+  it('grants its credit as often as its price is paid, and also when an invoice of 0 USD starts a period', async () => {
+    const { accountId, billing, subscribe, announceAll, grants, plan } = await prepare();
+    await subscribe('basic');
+    for (const [id, invoice] of billing.invoices) {
+      const periods = invoice.periods.map((period) => ({ ...period, quantity: 3 }));
+      billing.invoices.set(id, { ...invoice, paid: 0n, paymentIds: [], periods });
+    }
+    await announceAll();
+    expect([await plan(), await grants()]).to.deep.equal(['basic', [36]]);
+    const [subscriber] = await listPlanSubscribers(db.database, { limit: 1 });
+    expect(subscriber).to.include({ id: accountId, paid: 0n, returned: 0n, lost: 0n });
+  });
+
+  it('loses its credit when any of the payments of its invoice goes back, and counts what each returned', async () => {
+    const { database } = db;
+    const { accountId, billing, subscribe, announceAll } = await prepare();
+    await subscribe('basic');
+    const [[id, invoice] = []] = [...billing.invoices];
+    if (id === undefined || invoice === undefined) throw new Error('there is no invoice');
+    billing.invoices.set(id, { ...invoice, paymentIds: [`pi_a_${id}`, `pi_b_${id}`] });
+    await applyReturnOf(database, referenceOfPayment(`pi_a_${id}`), { refunded: parseUsd(1), refundedAt: 0 });
+    await announceAll();
+    const [early] = await listPromoGrants(database, { accountId, limit: 5 });
+    expect(early).to.include({ available: 0n, expired: parseUsd(12) });
+    await applyReturnOf(database, referenceOfPayment(`pi_b_${id}`), { refunded: parseUsd(2), refundedAt: 0 });
+    const [subscriber] = await listPlanSubscribers(database, { limit: 1 });
+    expect(subscriber).to.include({ id: accountId, returned: parseUsd(3) });
+  });
+
   it('expires credit that a task held when the payment went back and returns later', async () => {
     const { accountId, key, billing, subscribe, announceAll } = await prepare();
     await subscribe('basic');
     await announceAll();
     const task = await createTaskRow(db.database, key, { price: parseUsd(2) });
     const [invoice] = [...billing.invoices.values()];
-    await applyReturnOf(db.database, referenceOfPayment(invoice?.paymentId ?? ''), {
+    await applyReturnOf(db.database, referenceOfPayment(invoice?.paymentIds[0] ?? ''), {
       refunded: parseUsd(1),
       refundedAt: 0,
     });
