@@ -35,6 +35,7 @@ interface Path {
 /** Runs one path to its end and returns the workflow's id. */
 type RunPath = (path: Path) => Promise<string>;
 
+/** A workflow does not see the attempts of its activities: a path that differs only in them needs no history. */
 const PATHS: Readonly<Record<string, RunPath>> = {
   'task-succeeded': ({ stack, apiKey }) => finalTask(stack, apiKey, 'A lighthouse'),
   'task-refused-by-moderation': (path) => directedTask(path, 'reject=content_policy_violation'),
@@ -42,11 +43,8 @@ const PATHS: Readonly<Record<string, RunPath>> = {
   'task-processing-unavailable': (path) => directedTask(path, 'reject=processing_unavailable'),
   'task-processing-failed': (path) => directedTask(path, 'fail=processing_failed'),
   'task-result-transfer-failed': (path) => directedTask(path, 'result=truncated'),
-  'task-stored-at-the-second-attempt': (path) => directedTask(path, 'dead_links=1'),
   'task-processing-timeout': (path) => directedTask(path, 'stuck'),
   'task-rendered-while-no-worker-ran': taskRenderedUnnoticed,
-  'task-submission-unanswered': (path) => directedTask(path, 'drop_submit'),
-  'task-poll-errors': (path) => directedTask(path, 'poll_errors=3'),
   'task-announced-by-the-provider': announcedTask,
   'task-cancelled-while-waiting': cancelledTask,
   'task-cancelled-before-it-began': taskCancelledBeforeItBegan,
