@@ -35,7 +35,7 @@ interface Path {
 /** Runs one path to its end and returns the workflow's id. */
 type RunPath = (path: Path) => Promise<string>;
 
-/** A workflow does not see the attempts of its activities: a path that differs only in them needs no history. */
+/** Paths whose decisions differ: the attempts of activities and the number of rounds of a loop are no decisions. */
 const PATHS: Readonly<Record<string, RunPath>> = {
   'task-succeeded': ({ stack, apiKey }) => finalTask(stack, apiKey, 'A lighthouse'),
   'task-refused-by-moderation': (path) => directedTask(path, 'reject=content_policy_violation'),
@@ -51,9 +51,6 @@ const PATHS: Readonly<Record<string, RunPath>> = {
   'task-final-before-it-began': taskFinalBeforeItBegan,
   'task-with-webhooks': (path) => taskWithWebhook(path, (response) => response.end()),
   'delivery-delivered': (path) => delivery(path, (response) => response.end()),
-  'delivery-delivered-at-the-third-attempt': (path) =>
-    delivery(path, (response, number) => response.writeHead(number < 3 ? 500 : 200).end()),
-  'delivery-to-an-endpoint-that-is-gone': (path) => delivery(path, (response) => response.writeHead(410).end()),
   'delivery-never-accepted': (path) => delivery(path, (response) => response.writeHead(503).end()),
   'delivery-of-a-task': deliveryOfATask,
   'delivery-asked-for-again': deliveryAskedForAgain,
