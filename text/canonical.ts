@@ -97,7 +97,10 @@ export interface AudioPart {
 export type InputPart = TextPart | ImagePart | FilePart;
 export type AnswerPart = TextPart | ReasoningPart | ToolCallPart;
 /** A part of the assistant's in a conversation. */
-export type AssistantPart = AnswerPart | AudioPart;
+export type AssistantPart = AnswerPart | AudioPart | ImagePart;
+
+/** An image of an answer. */
+export type AnswerImage = Extract<Source, { kind: 'base64' }>;
 
 /** One step of the conversation. System text is a turn too, because it may occur in the middle. */
 export type Turn =
@@ -352,7 +355,7 @@ export interface Finish {
  * Renderers get events that have been through `normalize`, in the order `response-start usage? (start delta* end)*
  * usage? finish+`, where parts of one choice never overlap, deltas are not empty, each call id is unique, a tool call's
  * arguments are never empty, and each choice finishes once. The pieces of a choice's audio and the probabilities of its
- * tokens may come anywhere before its finish. Upstream parsers may emit events as sloppy as the upstream
+ * tokens may come anywhere before its finish, as may its images. Upstream parsers may emit events as sloppy as the upstream
  * (see `normalize.ts`), but parts of different kinds never share an id.
  */
 export type StreamEvent =
@@ -379,6 +382,7 @@ export type StreamEvent =
   | { readonly type: 'tool-input-delta'; readonly id: string; readonly text: string }
   | { readonly type: 'tool-input-end'; readonly id: string }
   | { readonly type: 'audio-delta'; readonly choice?: number | undefined; readonly audio: Omit<AudioPart, 'type'> }
+  | { readonly type: 'image'; readonly choice?: number | undefined; readonly image: AnswerImage }
   /** Chat completions only: the probabilities of the tokens of the text that follows. */
   | { readonly type: 'logprobs'; readonly choice?: number | undefined; readonly logprobs: JsonObject }
   | { readonly type: 'web-search-start'; readonly id: string; readonly query: string }
@@ -405,6 +409,7 @@ export interface AnswerSearch extends FoundOnWeb {
 export interface Choice {
   readonly parts: readonly AnswerPart[];
   readonly audio?: AudioPart | undefined;
+  readonly images?: readonly AnswerImage[] | undefined;
   readonly logprobs?: JsonObject | undefined;
   readonly searches?: readonly AnswerSearch[] | undefined;
   readonly finish: Finish;

@@ -2,6 +2,7 @@
 import {
   UNREPORTED_USAGE,
   mergeUsage,
+  type AnswerImage,
   type AnswerPart,
   type AnswerSearch,
   type AudioPart,
@@ -25,6 +26,7 @@ interface OpenPart {
 interface OpenChoice {
   readonly parts: AnswerPart[];
   audio: CollectedAudio | null;
+  images?: AnswerImage[];
   logprobs?: Logprobs;
   searches?: AnswerSearch[];
   open: OpenPart | null;
@@ -84,6 +86,8 @@ class Collector {
         return;
       case 'audio-delta':
         return this.#takeAudio(event);
+      case 'image':
+        return void (this.#choice(event.choice ?? 0).images ??= []).push(event.image);
       case 'logprobs':
         return (this.#choice(event.choice ?? 0).logprobs ??= new Logprobs()).add(event.logprobs);
       case 'finish':
@@ -180,8 +184,8 @@ function partOf({ start, text }: OpenPart, end: EndEvent): AnswerPart {
 
 function closed(choice: OpenChoice): Choice {
   if (choice.finish === null) throw new Error('the events end before the answer does');
-  const { parts, logprobs, searches, finish } = choice;
-  return compact({ parts, audio: choice.audio?.result(), logprobs: logprobs?.whole, searches, finish });
+  const { parts, images, logprobs, searches, finish } = choice;
+  return compact({ parts, audio: choice.audio?.result(), images, logprobs: logprobs?.whole, searches, finish });
 }
 
 function illegal(event: StreamEvent): Error {

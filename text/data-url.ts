@@ -30,17 +30,22 @@ export function pictureOf(source: Source): Source {
   return { ...source, mediaType };
 }
 
+/** The source at a URL; null if the URL is neither a link nor a data URL in base64. */
+export function sourceOf(url: string): Source | null {
+  const head = url.slice(0, MAXIMUM_HEAD_LENGTH).split(',', 1)[0]?.toLowerCase() ?? '';
+  const [mediaType, ...parameters] = head.slice('data:'.length).split(';');
+  if (head.startsWith('data:') && mediaType && parameters.at(-1) === 'base64' && url.charAt(head.length) === ',') {
+    return { kind: 'base64', mediaType, data: url.slice(head.length + 1) };
+  }
+  return /^https?:\/\//i.test(url) ? { kind: 'url', url } : null;
+}
+
 /** A URL that may be a data URL: a link, or a media type and bytes in base64. */
 export const readUrl: Reader<Source> = reader(
   described(readText, 'An https URL, or a data URL with a media type and base64').schema,
   (value, path) => {
-    const url = readText(value, path);
-    const head = url.slice(0, MAXIMUM_HEAD_LENGTH).split(',', 1)[0]?.toLowerCase() ?? '';
-    const [mediaType, ...parameters] = head.slice('data:'.length).split(';');
-    if (head.startsWith('data:') && mediaType && parameters.at(-1) === 'base64' && url.charAt(head.length) === ',') {
-      return { kind: 'base64', mediaType, data: url.slice(head.length + 1) };
-    }
-    if (/^https?:\/\//i.test(url)) return { kind: 'url', url };
+    const source = sourceOf(readText(value, path));
+    if (source !== null) return source;
     throw badRequest(`"${path}" must be an https URL, or a base64 data URL with a media type`);
   },
 );

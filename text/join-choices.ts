@@ -93,7 +93,8 @@ export class JoinedChoices extends JoinedCalls {
 
   /** The event with its choice. Ids are unique within an answer only: two answers may have the same ids. */
   #placed(event: PartEvent, choice: number, prefix: string): StreamEvent {
-    if (event.type === 'audio-delta' || event.type === 'logprobs') return { ...event, choice };
+    if (event.type === 'audio-delta' || event.type === 'image' || event.type === 'logprobs')
+      return { ...event, choice };
     const id = prefix + event.id;
     switch (event.type) {
       case 'text-start':

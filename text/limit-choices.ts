@@ -30,6 +30,7 @@ class ChoiceLimiter implements Stage<StreamEvent, StreamEvent> {
       case 'reasoning-start':
       case 'tool-input-start':
       case 'audio-delta':
+      case 'image':
       case 'logprobs':
       case 'finish': {
         const original = event.choice ?? 0;

@@ -11,6 +11,9 @@ import { TokenCounter } from './token-estimate.ts';
 /** Google counts 25, OpenAI 20: https://ai.google.dev/gemini-api/docs/speech-generation */
 export const SPEECH_TOKENS_PER_SECOND = 25;
 
+/** Google counts 1,290 for an image of a megapixel: https://ai.google.dev/gemini-api/docs/image-generation */
+const TOKENS_PER_IMAGE = 1_290;
+
 /** The usage of an answer, as its upstream reported it and as the gateway counted it. */
 export interface Consumption {
   /** Null when nothing was reported. */
@@ -36,6 +39,8 @@ export class Meter {
   /** Estimated tokens and bytes of audio so far. */
   #audioTokens = 0;
   #audioLength = 0;
+  #imageCount = 0;
+  #imageLength = 0;
   /** The part of the output that came after the last report of output tokens. */
   #unreportedLength = 0;
   /** The size of a second of the answer's audio, to estimate its tokens. */
@@ -60,9 +65,9 @@ export class Meter {
     return this.#unreportedLength > 0;
   }
 
-  /** UTF-16 units of text, and bytes of audio, so far. */
+  /** UTF-16 units of text, bytes of audio, and digits of images, so far. */
   get outputLength(): number {
-    return this.#output.length + this.#audioLength;
+    return this.#output.length + this.#audioLength + this.#imageLength;
   }
 
   /** Records an event as received. Keep-alives do not count. */
@@ -75,6 +80,7 @@ export class Meter {
     if (event.type === 'usage') this.#takeUsage(event.usage);
     else if (event.type === 'finish') this.finished = true;
     else if (event.type === 'audio-delta') this.#seePiece(event.audio);
+    else if (event.type === 'image') this.#seeImage(event.image.data.length);
     else if ('text' in event) {
       this.#output.add(event.text);
       this.#unreportedLength += event.text.length;
@@ -99,6 +105,12 @@ export class Meter {
     }
   }
 
+  #seeImage(length: number): void {
+    this.#imageCount += 1;
+    this.#imageLength += length;
+    this.#unreportedLength += length;
+  }
+
   /** Whether an upstream may bill the answer so far: it reported usage, or sent output. */
   get hasUsed(): boolean {
     return this.outputLength > 0 || this.consumption(false).usage !== null;
@@ -106,7 +118,7 @@ export class Meter {
 
   /** The estimated tokens of the output that passed. */
   countSeenTokens(): number {
-    return this.#output.count() + this.countAudioTokens();
+    return this.#output.count() + this.countAudioTokens() + this.#imageCount * TOKENS_PER_IMAGE;
   }
 
   /** The estimated tokens of the audio that passed. */

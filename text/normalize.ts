@@ -7,7 +7,7 @@
  *   complete JSON and another part starts, or with the stream;
  * - empty or repeated call ids, also those that the conversation has already: replaced; empty arguments: `{}`;
  * - a finish reason that contradicts the presence of tool calls: corrected;
- * - audio and probabilities anywhere in an answer: passed at once, since they overlap no part;
+ * - audio, images and probabilities anywhere in an answer: passed at once, since they overlap no part;
  * - a finish or usage that comes early, late, twice or in pieces: merged and emitted at the end, usage first;
  * - an answer without a finish, as a dropped connection leaves it: 503 `result_transfer_failed`.
  */
@@ -82,6 +82,7 @@ class Normalizer implements Stage<StreamEvent, StreamEvent> {
       case 'usage':
         return this.#takeUsage(event.usage, emit);
       case 'audio-delta':
+      case 'image':
         this.#choice(event.choice ?? 0);
         this.#hasParts = true;
         return emit(event);

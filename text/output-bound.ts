@@ -37,6 +37,7 @@ class Cutter implements Stage<StreamEvent, StreamEvent> {
       case 'response-start':
       case 'usage':
       case 'audio-delta':
+      case 'image':
       case 'logprobs':
         return emit(event);
       case 'finish':

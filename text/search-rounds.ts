@@ -122,7 +122,7 @@ export class SearchRounds extends JoinedCalls {
         else if (event.type === 'finish') finish = event;
         else if (event.type === 'response-start') {
           if (round === 0) emit(event);
-        } else if (event.type === 'audio-delta' || event.type === 'logprobs') emit(event);
+        } else if (event.type === 'audio-delta' || event.type === 'image' || event.type === 'logprobs') emit(event);
         else if (event.type === 'tool-input-start' && event.name === this.#toolName) searches.add(event.id);
         else if (!searches.has(event.id)) {
           hasOwnCalls ||= event.type === 'tool-input-start';

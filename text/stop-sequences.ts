@@ -67,6 +67,7 @@ class Cutter implements Stage<StreamEvent, StreamEvent> {
       case 'usage':
       case 'audio-delta':
         return emit(event);
+      case 'image':
       case 'logprobs':
         if (!this.#hits.has(event.choice ?? 0)) emit(event);
         return;

@@ -233,6 +233,9 @@ export function transcriptOf({ transcript = '', isInText = false }: AudioPart): 
   );
 }
 
+/** Stands for an image of an earlier answer where the assistant's messages have no images. */
+export const IMAGE_NOTE: TextPart = { type: 'text', text: '[image]' };
+
 /** The text of a tool result: its text parts, joined by line breaks. */
 export function textOf(result: ToolResultPart): string {
   return result.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');

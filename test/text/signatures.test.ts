@@ -1,6 +1,6 @@
 /** Each vendor gets back the signatures that it made, and no others, for all pairs of formats, whatever the client's. */
 import { expect } from 'chai';
-import { type JsonObject, objectOf } from '../../domain/json.ts';
+import { type JsonObject, listOf, objectOf } from '../../domain/json.ts';
 import { type WireFormatName, WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import type { AnswerPart, TextResult } from '../../text/canonical.ts';
 import { planConversion } from '../../text/convert.ts';
@@ -119,6 +119,29 @@ describe('signatures', () => {
     }
     const bare = sentTo({ name: 'one', format: 'messages' }, 'messages', { content: thinking });
     expect(bare).to.not.contain('"assistant"');
+  });
+
+  it('of summaries of conversations go back to their vendor, whose summaries no other vendor gets', () => {
+    // contract 4.8.2:73
+    const item = { type: 'compaction', id: 'cmp_1', encrypted_content: SIGNATURE };
+    const { upstream } = FORMATS.responses;
+    const options = optionsFor({ name: 'one', format: 'responses' });
+    const answer = planForwarding(upstream, {}, renderContext().request, options, new Meter()).checkResult({
+      status: 'completed',
+      output: [item],
+    });
+    const input = { role: 'user', content: 'Go on.' };
+    for (const [name, sent] of [
+      ['one', [input, { type: 'compaction', encrypted_content: SIGNATURE }, { type: 'compaction_trigger' }]],
+      ['other', [input, { type: 'compaction_trigger' }]],
+    ] as const) {
+      const items = listOf(objectOf(answer)['output']);
+      const body = { model: MODEL, input: [input, ...items, { type: 'compaction_trigger' }] };
+      const request = FORMATS.responses.client.parseRequest(body, { compatibility: 'full' });
+      const vendor = optionsFor({ name, format: 'responses' });
+      const { upstreamRequest } = planForwarding(upstream, body, request, vendor, new Meter());
+      expect(upstreamRequest.body['input'], name).to.deep.equal(sent);
+    }
   });
 
   it('make no id of a call longer than 64 characters', () => {

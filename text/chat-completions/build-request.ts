@@ -19,7 +19,7 @@ import { DEFAULT_FILENAME, urlOf } from '../data-url.ts';
 import { forwardedFields } from '../fields.ts';
 import { mapItems } from '../map-json.ts';
 import { compact } from '../read.ts';
-import { pairToolResults, textOf, transcriptOf } from '../turns.ts';
+import { IMAGE_NOTE, pairToolResults, textOf, transcriptOf } from '../turns.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { earlierReasoning, withEarlierReasoning } from './earlier-reasoning.ts';
 import { withOneSystem, withOneSystemMessage } from './one-system.ts';
@@ -228,7 +228,8 @@ function renderAnswer(parts: readonly AssistantPart[], options: UpstreamOptions)
   const audio = parts.find((part) => part.type === 'audio');
   const audioId = speaks ? audio?.audioId : undefined;
   const spoken = audio === undefined || audioId !== undefined ? [] : [transcriptOf(audio).text];
-  const text = [...parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])), ...spoken].join('');
+  const written = parts.map((part) => (part.type === 'image' ? IMAGE_NOTE : part));
+  const text = [...written.flatMap((part) => (part.type === 'text' ? [part.text] : [])), ...spoken].join('');
   const reasoning = parts.flatMap((part) => (part.type === 'reasoning' ? [part.text] : [])).join('');
   const signed = parts.map((part) => ('signature' in part ? detailsOf(part.signature) : []));
   const details = signed.flat();

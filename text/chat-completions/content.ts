@@ -1,5 +1,7 @@
 /** The shapes, besides the format's own, in which chat-completions upstreams send text and reasoning. */
 import { isObject, type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
+import type { Source } from '../canonical.ts';
+import { pictureOf, sourceOf } from '../data-url.ts';
 import type { Piece } from './thinking-tags.ts';
 
 const REASONING_TYPES = new Set(['thinking', 'reasoning', 'reasoning_content', 'thought']);
@@ -27,6 +29,12 @@ export function reasoningOf(answer: JsonObject): string {
     if (text !== '') return text;
   }
   return '';
+}
+
+/** The images in a delta or message: https://openrouter.ai/docs/features/multimodal/image-generation */
+export function imagesOf({ images }: JsonObject): Source[] {
+  const urls = listOf(images).map((image) => stringOf(objectOf(objectOf(image)['image_url'])['url']));
+  return urls.map(sourceOf).flatMap((source) => (source === null ? [] : pictureOf(source)));
 }
 
 /** The text and reasoning in the content, in order. Content is a string, but some upstreams send parts. */

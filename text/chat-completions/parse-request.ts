@@ -7,6 +7,7 @@ import { compact, readArray, readId, readName } from '../read.ts';
 import { unusedFields } from '../unused-fields.ts';
 import { webSearchOf } from '../web-search.ts';
 import type { ParseContext } from '../wire-format.ts';
+import { imagesOf } from './content.ts';
 import { CONTENT, isCustom, READ_REQUEST, readAudioOutput, readMessage } from './request-shape.ts';
 
 type Request = ReturnType<(typeof READ_REQUEST)['full']>;
@@ -137,6 +138,7 @@ function answerOf(message: Message, content: Content, functionCalls: CallsByName
   const calls = message.get('tool_calls');
   const called = message.get('function_call');
   const audio = message.get('audio') ?? null;
+  const images = imagesOf(message.object);
   return [
     ...(reasoning === undefined || reasoning === '' ? [] : [{ type: 'reasoning', text: reasoning } as const]),
     ...(parts ?? []),
@@ -144,6 +146,7 @@ function answerOf(message: Message, content: Content, functionCalls: CallsByName
     ...(audio === null
       ? []
       : [parts?.some(({ type }) => type === 'text') === true ? { ...audio, isInText: true } : audio]),
+    ...images.map((source) => ({ type: 'image', source }) as const),
     ...(calls ?? []),
     ...(called === undefined
       ? []

@@ -2,6 +2,7 @@
 import type { JsonObject } from '../../domain/json.ts';
 import { pcmOfType, wavHeader } from '../../domain/wav.ts';
 import type {
+  AnswerImage,
   AnswerPart,
   AudioPart,
   Choice,
@@ -12,6 +13,7 @@ import type {
   Usage,
   WebSearchResult,
 } from '../canonical.ts';
+import { urlOf } from '../data-url.ts';
 import { takesFreeText, textOfArguments } from '../free-text-tools.ts';
 import { compact } from '../read.ts';
 import type { RenderContext } from '../wire-format.ts';
@@ -42,7 +44,7 @@ export function completionId(context: RenderContext): string {
 }
 
 function renderChoice(
-  { parts, audio, logprobs, searches = [], finish }: Choice,
+  { parts, audio, images = [], logprobs, searches = [], finish }: Choice,
   index: number,
   context: RenderContext,
 ): JsonObject {
@@ -57,6 +59,7 @@ function renderChoice(
       content: text === '' && (calls.length > 0 || audio !== undefined) ? null : text,
       reasoning_content: reasoning === '' ? undefined : reasoning,
       audio: audio && renderAudio(audio, index, context),
+      images: images.length === 0 ? undefined : images.map(renderImage),
       ...renderCalls(calls, context),
       ...annotationsOf(searches.flatMap(({ results }) => results)),
     }),
@@ -70,6 +73,11 @@ function renderAudio(audio: AudioPart, index: number, context: RenderContext): J
   // Without a name at the upstream, the audio cannot be referred to.
   const expires_at = expiresAtSeconds ?? context.createdAtSeconds;
   return { id: audioId, data: asRequested(audio, context), transcript, expires_at };
+}
+
+/** An image in the form of OpenRouter: https://openrouter.ai/docs/features/multimodal/image-generation */
+export function renderImage(image: AnswerImage, index: number): JsonObject {
+  return { type: 'image_url', index, image_url: { url: urlOf(image) } };
 }
 
 /** The id of audio that has no name at the upstream. */

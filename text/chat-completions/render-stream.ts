@@ -1,6 +1,6 @@
 /** Canonical events as chat.completion.chunk frames: contract 4.8.1. */
 import type { JsonObject } from '../../domain/json.ts';
-import { UNREPORTED_USAGE, type AudioPart, type StreamEvent, type Usage } from '../canonical.ts';
+import { UNREPORTED_USAGE, type AnswerImage, type AudioPart, type StreamEvent, type Usage } from '../canonical.ts';
 import { takesFreeText, textOfArguments } from '../free-text-tools.ts';
 import { Logprobs } from '../logprobs.ts';
 import { compact } from '../read.ts';
@@ -13,6 +13,7 @@ import {
   hasLegacyFunctions,
   completionId,
   finishReasonFor,
+  renderImage,
   renderUsage,
 } from './render-result.ts';
 import { extraContentOf } from './signatures.ts';
@@ -24,6 +25,7 @@ export function renderStream(context: RenderContext): Stage<StreamEvent, string>
 interface ChoiceState {
   hasText: boolean;
   hasAudio: boolean;
+  imageCount: number;
   toolCallCount: number;
 }
 
@@ -77,6 +79,8 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
         return this.#endToolCall(event.id, emit);
       case 'audio-delta':
         return this.#takeAudio(event.audio, event.choice ?? 0, emit);
+      case 'image':
+        return this.#takeImage(event.image, event.choice ?? 0, emit);
       case 'logprobs':
         return this.#takeLogprobs(event.logprobs, event.choice ?? 0, emit);
       case 'web-search-start':
@@ -104,7 +108,7 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
   #choice(index: number, emit: Emit<string>): ChoiceState {
     let choice = this.#choices.get(index);
     if (choice === undefined) {
-      choice = { hasText: false, hasAudio: false, toolCallCount: 0 };
+      choice = { hasText: false, hasAudio: false, imageCount: 0, toolCallCount: 0 };
       this.#choices.set(index, choice);
       this.#emitChunk(index, '{"role":"assistant","content":""}', 'null', emit);
     }
@@ -123,6 +127,12 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
     const { data, transcript, expiresAtSeconds: expires_at } = audio;
     const piece = compact({ id: audioId, data, transcript, expires_at });
     this.#emitChunk(index, JSON.stringify({ audio: piece }), 'null', emit);
+  }
+
+  #takeImage(image: AnswerImage, index: number, emit: Emit<string>): void {
+    const choice = this.#choice(index, emit);
+    this.#emitChunk(index, JSON.stringify({ images: [renderImage(image, choice.imageCount)] }), 'null', emit);
+    choice.imageCount += 1;
   }
 
   #takeLogprobs(piece: JsonObject, index: number, emit: Emit<string>): void {
@@ -173,7 +183,8 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
   #finish(event: Extract<StreamEvent, { type: 'finish' }>, emit: Emit<string>): void {
     const index = event.choice ?? 0;
     const choice = this.#choice(index, emit);
-    const delta = choice.hasText || choice.hasAudio || choice.toolCallCount > 0 ? '{}' : '{"content":""}';
+    const delta =
+      choice.hasText || choice.hasAudio || choice.imageCount + choice.toolCallCount > 0 ? '{}' : '{"content":""}';
     this.#emitChunk(index, delta, JSON.stringify(finishReasonFor(event.reason, this.#context)), emit);
   }
 

@@ -68,7 +68,8 @@ class ChatStreamRepairer implements StreamRepairer {
 
   see(event: StreamEvent): void {
     if (event.type === 'text-delta' && event.text !== '') this.#choicesWithText.add(event.id);
-    else if (event.type === 'audio-delta') this.#choicesWithText.add(`text-${event.choice ?? 0}`);
+    else if (event.type === 'audio-delta' || event.type === 'image')
+      this.#choicesWithText.add(`text-${event.choice ?? 0}`);
     else if (event.type === 'tool-input-start') this.#choicesWithCalls.add(event.choice ?? 0);
   }
 

@@ -29,6 +29,7 @@ import {
 } from '../fields.ts';
 import { argumentsOfText } from '../free-text-tools.ts';
 import {
+  anything,
   arrayOf,
   compact,
   constrained,
@@ -136,7 +137,12 @@ export const CONTENT = byCompatibility((select) => {
   return {
     system: contentOf(typed<TextPart>({ text })),
     input: contentOf(typed<InputPart>(inputParts)),
-    answer: optional(contentOf(typed<TextPart | ReasoningPart>(answerParts))),
+    answer: select(
+      optional(
+        contentOf(typed<TextPart | ReasoningPart | ImagePart>({ ...answerParts, image_url: inputParts.image_url })),
+      ),
+      optional(contentOf(typed<TextPart | ReasoningPart | ImagePart>(answerParts))),
+    ),
     any: named('ChatContentPart', typed<InputPart>({ ...inputParts, refusal: readRefusal })),
   };
 });
@@ -206,6 +212,7 @@ export const readMessage = named(
     tool_call_id: optional(described(readId, 'For `tool`: the id of the answered call')),
     name: optional(described(readString, 'For `function`: the function that answers; otherwise no effect')),
     annotations: ignored,
+    images: optional(described(arrayOf(anything), 'For `assistant`: the images of an answer')),
     audio: optional(described(mapped(readObject, readAnsweredAudio), 'The audio of an answer, by its `id`')),
     function_call: optional(described(functionCall, 'The earlier name of `tool_calls`')),
   }),
@@ -288,9 +295,13 @@ export const readAudioOutput: Reader<AudioOutput> = record({
   format: oneOf(CHAT_AUDIO_FORMATS),
 });
 
-const modalities = optional(
-  described(arrayOf(oneOf(['text', 'audio'])), '`["text", "audio"]` for an answer with audio, if the model has it'),
-);
+const modalitiesOf = (names: readonly string[]) =>
+  optional(
+    described(
+      arrayOf(oneOf(names)),
+      '`["text", "audio"]` for an answer with audio, if the model has it. Models of images need no `image`',
+    ),
+  );
 const audio = optional(
   constrained(described(readObject, 'With the modality `audio`: the voice and the format'), {
     properties: readAudioOutput.schema['properties'],
@@ -340,7 +351,7 @@ const requestOf = (select: ReaderSelector) =>
       reasoning_effort: optional(EFFORT),
       verbosity: optional(VERBOSITY),
       user: optional(described(readString, 'Identifies the end user')),
-      modalities,
+      modalities: select(modalitiesOf(['text', 'audio', 'image']), modalitiesOf(['text', 'audio'])),
       logit_bias: forwardedAs('object'),
       logprobs: forwardedAs('boolean'),
       top_logprobs: forwardedAs('number'),
@@ -355,6 +366,7 @@ const requestOf = (select: ReaderSelector) =>
       store: ignoredAs('boolean'),
       // Not standard, but sent by many clients of compatible services.
       chat_template_kwargs: forwardedAs('object'),
+      image_config: forwardedAs('object'),
       enable_thinking: forwardedAs('boolean', { isOnByDefault: true }),
       min_p: forwardedAs('number'),
       reasoning: forwardedAs('object'),

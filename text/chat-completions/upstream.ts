@@ -1,14 +1,14 @@
 /** The answers of chat-completions upstreams as canonical events. */
 import { countOf, isObject, type JsonObject, listOf, objectOf, stringOf } from '../../domain/json.ts';
 import { parseEventData } from '../answer-json.ts';
-import type { AudioPart, FinishReason, StreamEvent, TextRequest } from '../canonical.ts';
+import type { AudioPart, FinishReason, Source, StreamEvent, TextRequest } from '../canonical.ts';
 import { checkFinish, finishReasonOf } from '../finish-reasons.ts';
 import { DONE, type ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import { errorIn, malformedAnswer, readErrorMessage, type UpstreamError, upstreamError } from '../upstream-errors.ts';
 import { readUsage } from '../usage.ts';
 import { eventsOfCall, canWrapCalls } from '../unwrap-calls.ts';
-import { piecesOfContent, reasoningOf } from './content.ts';
+import { imagesOf, piecesOfContent, reasoningOf } from './content.ts';
 import { compact } from '../read.ts';
 import { ReasoningDetails } from './reasoning-details.ts';
 import { TaggedText, type Piece } from './thinking-tags.ts';
@@ -188,6 +188,7 @@ export class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       state.hasContent = true;
       emit({ type: 'audio-delta', choice, audio });
     }
+    for (const source of imagesOf(delta)) this.#takeImage(choice, state, source, emit);
     const calls = callsOf(delta);
     if (calls.length > 0 && !state.content.isPlain) emitPieces(state.content.end(), choice, emit);
     for (const call of calls) {
@@ -206,6 +207,13 @@ export class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     signReasoning(choice, state, emit);
     if (state.content.isPlain) return emit({ type: 'text-delta', id: `text-${choice}`, text });
     emitPieces(state.content.push(text), choice, emit);
+  }
+
+  /** An image by a link becomes text, because other formats have images in base64 only. */
+  #takeImage(choice: number, state: ChoiceState, source: Source, emit: Emit<StreamEvent>): void {
+    state.hasContent = true;
+    if (source.kind === 'base64') return emit({ type: 'image', choice, image: source });
+    this.#takePiece(choice, state, { type: 'text', text: `\n![image](${source.url})\n` }, emit);
   }
 
   #endCalls(choice: number, state: ChoiceState, emit: Emit<StreamEvent>): void {

@@ -19,7 +19,15 @@ import { acceptedRequest, claudeReasoning, refusedVariety, varietyOf } from '../
 import { textOfFile } from '../data-url.ts';
 import { compact } from '../read.ts';
 import { THREE_EFFORTS } from '../reasoning.ts';
-import { argumentsOf, checkArguments, hasCacheMarks, hoistedParts, hoistSystem, transcriptOf } from '../turns.ts';
+import {
+  IMAGE_NOTE,
+  argumentsOf,
+  checkArguments,
+  hasCacheMarks,
+  hoistSystem,
+  hoistedParts,
+  transcriptOf,
+} from '../turns.ts';
 import type { UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 
 export function buildRequest(wanted: TextRequest, options: UpstreamOptions): UpstreamRequest {
@@ -165,6 +173,7 @@ class DocumentNames {
 
 function renderAnswerPart(part: AssistantPart): JsonObject[] {
   if (part.type === 'audio') return renderAnswerPart(transcriptOf(part));
+  if (part.type === 'image') return renderAnswerPart(IMAGE_NOTE);
   if (part.type === 'text') return [...renderText(part.text), ...cachePoint(part)];
   if (part.type === 'tool-call') {
     const call = { toolUse: { toolUseId: part.callId, name: part.name, input: argumentsOf(part) } };

@@ -30,7 +30,7 @@ import {
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { renderMedia } from './media.ts';
 import { camelCased } from './names.ts';
-import { searchTools } from './request-shape.ts';
+import { isForImages, searchTools } from './request-shape.ts';
 import { createSchemaSizeBudget, withoutReferences, type SchemaSizeBudget } from './schema.ts';
 import { SKIP_SIGNATURE } from './signatures.ts';
 import { renderThinking } from './thinking.ts';
@@ -83,9 +83,16 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
 
 /** The client's own form of the thinking and of the answer's schema, which the canonical model simplifies. */
 function settingsBesides(config: JsonObject, { audioOutput }: TextRequest, { reasons }: UpstreamOptions): JsonObject {
-  const { thinkingConfig, responseMimeType, responseSchema, responseJsonSchema, _responseJsonSchema, ...rest } =
-    camelCased(config);
-  const { responseModalities, speechConfig } = audioOutput === undefined ? {} : rest;
+  const {
+    thinkingConfig,
+    responseMimeType,
+    responseSchema,
+    responseJsonSchema,
+    _responseJsonSchema,
+    imageConfig,
+    ...rest
+  } = camelCased(config);
+  const { responseModalities, speechConfig } = audioOutput === undefined ? imageSettings(rest) : rest;
   return compact({
     thinkingConfig: reasons === true ? thinkingConfig : undefined,
     responseMimeType,
@@ -94,7 +101,12 @@ function settingsBesides(config: JsonObject, { audioOutput }: TextRequest, { rea
     _responseJsonSchema,
     responseModalities,
     speechConfig,
+    imageConfig: imageConfig ?? undefined,
   });
+}
+
+function imageSettings({ responseModalities }: JsonObject): JsonObject {
+  return isForImages(listOf(responseModalities)) ? { responseModalities } : {};
 }
 
 /** The address of a call that streams or does not. */
@@ -161,6 +173,8 @@ function renderAnswer(parts: readonly AssistantPart[]): JsonObject[] {
     if (part.type === 'text') return renderText(part.text);
     if (part.type === 'reasoning') return [];
     if (part.type === 'audio') return renderAudio(part);
+    // Models of images check the signatures of their images, too.
+    if (part.type === 'image') return [{ ...renderMedia(part), thoughtSignature: SKIP_SIGNATURE }];
     return [renderCall(part, part === firstCall ? (kept ?? SKIP_SIGNATURE) : undefined)];
   });
 }

@@ -9,7 +9,7 @@ import { builtInTools, findWebSearch, READ_REQUEST } from './request-shape.ts';
 export function parseRequest(body: unknown, { address, compatibility = 'specification' }: ParseContext): TextRequest {
   if (address === undefined) throw new Error('the native format has its model, and whether to stream, in the path');
   const request = READ_REQUEST[compatibility](body, '');
-  const contents = request.getAs('contents', readContents);
+  const contents = request.getAs('contents', (value, path) => readContents(value, path, compatibility));
   const system = request.get('systemInstruction');
   const { toolChoice, allowed } = request.get('toolConfig') ?? {};
   const tools = (request.get('tools') ?? []).flat();

@@ -1,4 +1,5 @@
 /** The conversation in a native request as canonical turns. */
+import type { Compatibility } from '../../domain/compatibility.ts';
 import { badRequest } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { AssistantPart, ToolResultPart, Turn } from '../canonical.ts';
@@ -7,20 +8,31 @@ import { CallsByName } from '../calls-by-name.ts';
 import { jsonTextOf } from '../json/write.ts';
 import { compact, readArray } from '../read.ts';
 import { mergeNeighbours } from '../turns.ts';
-import { inputOf, type Part, readContent, textOf } from './request-shape.ts';
+import { inputOf, type Part, readContent, recordOf, textOf } from './request-shape.ts';
 import { SKIP_SIGNATURE } from './signatures.ts';
 
 /**
  * The turns in `contents`. Neighbouring items of one role become one turn, because streaming clients keep each piece of
  * an answer as an item of its own. Items without parts, which such clients keep of an empty answer, are skipped.
  *
- * @throws ServiceError `bad_request` when nothing is left, or when a function response answers no earlier call
+ * @throws ServiceError `bad_request` when nothing is left, when a function response answers no earlier call, or for records of
+ *   built-in tools, except on models with full compatibility
  */
-export function readContents(value: unknown, path: string): Turn[] {
+export function readContents(value: unknown, path: string, compatibility: Compatibility): Turn[] {
   const calls = new CallsByName();
-  const turns = readArray(value, path, (item, at) => turnsOf(readContent(item, at), calls)).flat();
+  const turns = readArray(value, path, (item, at) => {
+    const content = readContent(item, at);
+    if (compatibility !== 'full') refuseRecords(content.get('parts') ?? []);
+    return turnsOf(content, calls);
+  }).flat();
   if (turns.length === 0) throw badRequest(`"${path}" requires at least 1 item with a part`);
   return mergeNeighbours(turns);
+}
+
+function refuseRecords(parts: readonly Part[]): void {
+  const record = parts.find((part) => recordOf(part) !== null);
+  if (record === undefined) return;
+  throw badRequest(`"${record.fields.at(record.kind)}" is not supported: built-in tools are not offered`);
 }
 
 /** The text of `systemInstruction`, as a system turn. */
@@ -56,7 +68,10 @@ function answerOf(part: Part, calls: CallsByName): AssistantPart[] {
     const text = textOf(part);
     return isThought ? text.map((thought) => compact({ ...thought, type: 'reasoning', signature })) : text;
   }
-  const media = kind === 'inlineData' ? fields.get('inlineData') : undefined;
+  const record = recordOf(part);
+  if (record !== null) return record;
+  const media = fields.get('inlineData') ?? fields.get('fileData');
+  if (media?.type === 'image') return [media];
   if (media?.source.kind === 'base64' && media.source.mediaType.startsWith('audio/')) {
     return [{ type: 'audio', data: media.source.data, mediaType: media.source.mediaType }];
   }

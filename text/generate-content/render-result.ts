@@ -1,6 +1,7 @@
 /** A canonical answer as a native response: contract 4.8.4. Thinking text is returned only where a request asks for it. */
 import type { JsonObject } from '../../domain/json.ts';
 import type {
+  AnswerImage,
   AudioPart,
   Choice,
   FinishReason,
@@ -42,7 +43,7 @@ export function hasThoughts({ reasoningDisplay }: TextRequest): boolean {
 }
 
 function renderCandidate(
-  { parts, audio, searches = [], finish }: Choice,
+  { parts, audio, images = [], searches = [], finish }: Choice,
   index: number,
   request: TextRequest,
 ): JsonObject {
@@ -61,6 +62,7 @@ function renderCandidate(
     }
   }
   if (audio !== undefined) rendered.push(...renderAudio(audio, request));
+  rendered.push(...images.map(renderImage));
   return {
     content: { role: 'model', parts: rendered.length === 0 ? [EMPTY_PART] : rendered },
     finishReason: FINISH_REASONS[finish.reason],
@@ -81,6 +83,10 @@ export function renderAudio(
     ...(transcript !== '' && audioOutput?.hasText === true ? [{ text: transcript }] : []),
     ...(data === '' ? [] : [{ inlineData: { mimeType: mediaType, data } }]),
   ];
+}
+
+export function renderImage({ mediaType, data }: AnswerImage): AnswerPartOnWire {
+  return { inlineData: { mimeType: mediaType, data } };
 }
 
 /** The searches for an answer, with the pages that they found. */

@@ -17,6 +17,7 @@ import {
   groundingOf,
   hasThoughts,
   renderAudio,
+  renderImage,
   renderCall,
   renderUsage,
 } from './render-result.ts';
@@ -85,6 +86,8 @@ class NativeStreamRenderer implements Stage<StreamEvent, string> {
           this.#emitPartOf(event.choice ?? 0, toJson(part), emit);
         }
         return;
+      case 'image':
+        return this.#emitPartOf(event.choice ?? 0, toJson(renderImage(event.image)), emit);
       case 'web-search-start':
         return;
       case 'web-search-end':

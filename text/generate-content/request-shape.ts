@@ -14,7 +14,7 @@ import type {
   UnusedFields,
   WebSearch,
 } from '../canonical.ts';
-import { byCompatibility, fields, type ReaderSelector, ignored, ignoredAs, refused } from '../fields.ts';
+import { byCompatibility, fields, forwardedAs, type ReaderSelector, ignored, ignoredAs, refused } from '../fields.ts';
 import {
   arrayOf,
   compact,
@@ -48,10 +48,21 @@ const MAX_CANDIDATES = 8;
 // ------------------------------------------------------------------------------------------------------------- parts
 
 /** A part must have exactly one of these fields; the others may accompany it. */
-const PART_KINDS = ['text', 'inlineData', 'fileData', 'functionCall', 'functionResponse'] as const;
+const CONTENT_KINDS = ['text', 'inlineData', 'fileData', 'functionCall', 'functionResponse'] as const;
+const PART_KINDS = [...CONTENT_KINDS, 'executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse'] as const;
 
 /** The images and files that come with a function's response. */
 const attachment: Reader<InputPart[]> = reader(ref('Part'), (value, path) => inputOf(readPart(value, path)));
+
+const RECORD = 'From an earlier answer of the vendor. Other models get code and its output as text, and nothing else';
+
+/** The text of a record, as code. */
+function readRecord(field: 'code' | 'output'): Reader<TextPart> {
+  return mapped(nativeFields({ [field]: optional(readString) }), (record) => {
+    const text = record.get(field) ?? '';
+    return { type: 'text', text: text === '' ? '' : `\`\`\`\n${text}\n\`\`\`\n` };
+  });
+}
 
 const partFields = closedNativeFields(
   {
@@ -72,12 +83,13 @@ const partFields = closedNativeFields(
     videoMetadata: ignored,
     mediaResolution: ignored,
     partMetadata: ignored,
-    executableCode: refused('built-in tools are not offered'),
-    codeExecutionResult: refused('built-in tools are not offered'),
-    toolCall: refused('built-in tools are not offered'),
-    toolResponse: refused('built-in tools are not offered'),
+    // Records of tools that the vendor ran for an earlier answer.
+    executableCode: optional(described(readRecord('code'), RECORD)),
+    codeExecutionResult: optional(described(readRecord('output'), RECORD)),
+    toolCall: optional(described(readObject, RECORD)),
+    toolResponse: optional(described(readObject, RECORD)),
   },
-  'Has exactly one of `text`, `inlineData`, `fileData`, `functionCall` and `functionResponse`',
+  'Has exactly one of `text`, `inlineData`, `fileData`, `functionCall`, `functionResponse` and the records of tools that the vendor ran',
 );
 
 export interface Part {
@@ -90,8 +102,9 @@ const readPart = named(
   mapped(partFields, (part): Part => {
     const kinds = PART_KINDS.filter((kind) => isSet(part.object[kind]));
     const [kind] = kinds;
+    if (kind === undefined && isSet(part.object['thoughtSignature'])) return { kind: 'text', fields: part };
     if (kind === undefined || kinds.length > 1) {
-      throw badRequest(`"${part.path}" must have exactly one of: [${PART_KINDS.join(' ')}]`);
+      throw badRequest(`"${part.path}" must have exactly one of: [${CONTENT_KINDS.join(' ')}]`);
     }
     return { kind, fields: part };
   }),
@@ -103,8 +116,18 @@ export function textOf({ fields: part }: Part): TextPart[] {
   return text === '' ? [] : [{ type: 'text', text }];
 }
 
+/** The texts of a record of a tool that the vendor ran; null for other parts. */
+export function recordOf({ kind, fields: part }: Part): TextPart[] | null {
+  if (kind === 'toolCall' || kind === 'toolResponse') return [];
+  if (kind !== 'executableCode' && kind !== 'codeExecutionResult') return null;
+  const record = part.get(kind);
+  return record === undefined || record.text === '' ? [] : [record];
+}
+
 /** The content of a part from the user, or of a function's response. */
 export function inputOf(part: Part): InputPart[] {
+  const record = recordOf(part);
+  if (record !== null) return record;
   if (part.kind === 'text') return textOf(part);
   const media = part.fields.get('inlineData') ?? part.fields.get('fileData');
   if (media !== undefined) return [media];
@@ -169,7 +192,7 @@ const configOf = (select: ReaderSelector) =>
     mediaResolution: ignoredAs('string'),
     audioTimestamp: ignoredAs('boolean'),
     speechConfig: select(optional(described(readObject, 'With the modality `AUDIO`: the voice'))),
-    imageConfig: ignoredAs('object'),
+    imageConfig: select(forwardedAs('object'), ignoredAs('object')),
     translationConfig: ignored,
     enableAffectiveDialog: ignoredAs('boolean'),
     enableEnhancedCivicAnswers: ignored,
@@ -230,14 +253,17 @@ function audioOutputOf(config: GenerationConfig): AudioOutput | undefined {
   };
 }
 
-/** The settings of modalities that answers do not have. */
+/** The settings of modalities that answers do not have. Models of images answer with images in any case. */
 function unusedModalities(config: GenerationConfig): UnusedFields {
   const others = config.get('responseModalities')?.filter((modality) => modality.toUpperCase() !== 'TEXT') ?? [];
-  const always = [
-    ...(others.length === 0 ? [] : [config.at('responseModalities')]),
-    ...(config.get('speechConfig') === undefined ? [] : [config.at('speechConfig')]),
-  ];
-  return { always, converted: [] };
+  const field = others.length === 0 ? [] : [config.at('responseModalities')];
+  const always = config.get('speechConfig') === undefined ? [] : [config.at('speechConfig')];
+  return isForImages(others) ? { always, converted: field } : { always: [...field, ...always], converted: [] };
+}
+
+/** Whether modalities ask for images. */
+export function isForImages(modalities: readonly unknown[]): boolean {
+  return modalities.some((modality) => typeof modality === 'string' && modality.toUpperCase() === 'IMAGE');
 }
 
 /** This format's schemas have no name, but other formats require one. */

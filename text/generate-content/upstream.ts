@@ -141,7 +141,10 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   #takePart(part: JsonObject, choice: number, emit: Emit<StreamEvent>): void {
     const signature = stringOf(part['thoughtSignature']) || undefined;
     if (isObject(part['functionCall'])) return this.#takeCall(part['functionCall'], signature, choice, emit);
-    if (isObject(part['inlineData'])) return this.#takeMedia(part['inlineData'], choice, emit);
+    if (isObject(part['inlineData'])) {
+      // Images of the thinking are drafts, which the last image of the answer replaces.
+      return part['thought'] === true ? undefined : this.#takeMedia(part['inlineData'], choice, emit);
+    }
     const text = stringOf(part['text']);
     if (part['thought'] !== true) {
       if (text !== '') this.#choicesWithContent.add(choice);
@@ -151,12 +154,14 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     if (signature !== undefined) emit({ type: 'reasoning-end', id: `reasoning-${choice}`, signature });
   }
 
-  /** Takes audio; other media are not requested. */
-  #takeMedia({ mimeType, data }: JsonObject, choice: number, emit: Emit<StreamEvent>): void {
-    const audio = { mediaType: stringOf(mimeType), data: stringOf(data) };
-    if (!audio.mediaType.startsWith('audio/') || audio.data === '') return;
+  /** Takes audio and images; other media are not requested. */
+  #takeMedia({ mimeType, data: bytes }: JsonObject, choice: number, emit: Emit<StreamEvent>): void {
+    const [mediaType, data] = [stringOf(mimeType), stringOf(bytes)];
+    const [kind] = mediaType.split('/', 1);
+    if (data === '' || (kind !== 'audio' && kind !== 'image')) return;
     this.#choicesWithContent.add(choice);
-    emit({ type: 'audio-delta', choice, audio });
+    if (kind === 'audio') emit({ type: 'audio-delta', choice, audio: { mediaType, data } });
+    else emit({ type: 'image', choice, image: { kind: 'base64', mediaType, data } });
   }
 
   /** Most calls arrive as a whole. A call with arguments in pieces announces more pieces, and names the function only once. */

@@ -21,7 +21,15 @@ import { textOfFile } from '../data-url.ts';
 import { forwardedFields } from '../fields.ts';
 import { mapItems } from '../map-json.ts';
 import { compact } from '../read.ts';
-import { argumentsOf, checkArguments, hasCacheMarks, hoistedParts, hoistSystem, transcriptOf } from '../turns.ts';
+import {
+  IMAGE_NOTE,
+  argumentsOf,
+  checkArguments,
+  hasCacheMarks,
+  hoistSystem,
+  hoistedParts,
+  transcriptOf,
+} from '../turns.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { withoutBetaFields } from './betas.ts';
 import { isWebSearchTool, READ_REQUEST } from './request-shape.ts';
@@ -307,6 +315,7 @@ function renderFile(part: FilePart): JsonObject {
 
 function renderAnswerPart(part: AssistantPart): JsonObject[] {
   if (part.type === 'audio') return renderAnswerPart(transcriptOf(part));
+  if (part.type === 'image') return renderAnswerPart(IMAGE_NOTE);
   if (part.type === 'text') return renderText(part.text).map((block) => marked(block, part));
   if (part.type === 'tool-call') {
     const call = { type: 'tool_use', id: part.callId, name: part.name, input: argumentsOf(part) };

@@ -85,7 +85,7 @@ function turnsOf(message: Message, content: Content): Turn[] {
     case 'user':
       return userTurns(message.getAs('content', content.user));
     case 'assistant':
-      return [{ role, parts: message.getAs('content', content.assistant) }];
+      return [{ role, parts: message.getAs('content', content.assistant) ?? [] }];
     default:
       return [{ role, parts: message.getAs('content', content.system) }];
   }

@@ -1,6 +1,15 @@
 /** A canonical answer as a message: contract 4.8.3. */
 import type { JsonObject } from '../../domain/json.ts';
-import type { Choice, Finish, FinishReason, TextResult, ToolCallPart, Usage, FoundOnWeb } from '../canonical.ts';
+import type {
+  AnswerImage,
+  Choice,
+  Finish,
+  FinishReason,
+  TextResult,
+  ToolCallPart,
+  Usage,
+  FoundOnWeb,
+} from '../canonical.ts';
 import { objectOfText } from '../json/parse.ts';
 import { compact } from '../read.ts';
 import { malformedAnswer } from '../upstream-errors.ts';
@@ -62,7 +71,14 @@ export function renderUsage(usage: Usage): MessagesUsage {
   });
 }
 
-function renderContent({ parts, searches = [], finish }: Choice, context: RenderContext): readonly MessagesBlock[] {
+export function renderImage({ mediaType, data }: AnswerImage): MessagesBlock {
+  return { type: 'image', source: { type: 'base64', media_type: mediaType, data } };
+}
+
+function renderContent(
+  { parts, images = [], searches = [], finish }: Choice,
+  context: RenderContext,
+): readonly MessagesBlock[] {
   const blocks = parts.map((part): MessagesBlock => {
     if (part.type === 'text') return { type: 'text', text: part.text };
     if (part.type === 'tool-call') {
@@ -72,8 +88,10 @@ function renderContent({ parts, searches = [], finish }: Choice, context: Render
     if (part.redacted === true) return { type: 'redacted_thinking', data: part.signature ?? '' };
     return { type: 'thinking', thinking: part.text, signature: part.signature ?? '' };
   });
-  const all = parts.every((part) => part.type === 'reasoning') ? [...blocks, EMPTY_TEXT] : blocks;
-  return withSearches(all, searches, (search, index) => renderSearch(search, String(index), context));
+  const isEmpty = images.length === 0 && parts.every((part) => part.type === 'reasoning');
+  const all = isEmpty ? [...blocks, EMPTY_TEXT] : blocks;
+  const found = withSearches(all, searches, (search, index) => renderSearch(search, String(index), context));
+  return [...found, ...images.map(renderImage)];
 }
 
 /** The blocks of a search: the call, and what it found. @param id unique within the answer */

@@ -1,6 +1,6 @@
 /** Canonical events as the events of a messages stream: contract 4.8.3. */
 import type { JsonObject } from '../../domain/json.ts';
-import { UNREPORTED_USAGE, mergeUsage, type StreamEvent, type Usage } from '../canonical.ts';
+import { UNREPORTED_USAGE, mergeUsage, type AnswerImage, type StreamEvent, type Usage } from '../canonical.ts';
 import { encodeEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import type { RenderContext } from '../wire-format.ts';
@@ -8,6 +8,7 @@ import {
   EMPTY_TEXT,
   renderFound,
   renderHead,
+  renderImage,
   renderSearchCall,
   renderStop,
   renderUsage,
@@ -27,7 +28,9 @@ class MessagesStreamRenderer implements Stage<StreamEvent, string> {
   #part: string | null = null;
   #blockStarted = false;
   #blockIndex = 0;
-  #hasTextOrCalls = false;
+  #hasContent = false;
+  /** Images follow the other blocks, none of which they may interrupt. */
+  readonly #images: AnswerImage[] = [];
 
   constructor(context: RenderContext) {
     this.#context = context;
@@ -38,13 +41,8 @@ class MessagesStreamRenderer implements Stage<StreamEvent, string> {
     if (event.type === 'response-start') return;
     if (event.type === 'usage') this.#usage = mergeUsage(this.#usage, event.usage);
     this.#startMessage(emit);
-    if (
-      event.type === 'usage' ||
-      event.type === 'audio-delta' ||
-      event.type === 'logprobs' ||
-      !this.#isOfTheMessage(event)
-    )
-      return;
+    if (event.type === 'usage' || event.type === 'audio-delta' || event.type === 'logprobs') return;
+    if (!this.#isOfTheMessage(event)) return;
     switch (event.type) {
       case 'reasoning-start':
         this.#part = event.id;
@@ -55,6 +53,9 @@ class MessagesStreamRenderer implements Stage<StreamEvent, string> {
       case 'tool-input-start':
         this.#part = event.id;
         return this.#startBlock({ type: 'tool_use', id: event.callId, name: event.name, input: {} }, emit);
+      case 'image':
+        this.#images.push(event.image);
+        return;
       case 'web-search-start':
         return this.#startSearch(event, emit);
       case 'web-search-end':
@@ -86,7 +87,12 @@ class MessagesStreamRenderer implements Stage<StreamEvent, string> {
     event: Exclude<StreamEvent, { type: 'response-start' | 'usage' | 'audio-delta' | 'logprobs' }>,
   ): boolean {
     const choice = 'choice' in event ? event.choice : undefined;
-    if (event.type === 'finish' || event.type.endsWith('-start') || event.type === 'web-search-end')
+    if (
+      event.type === 'finish' ||
+      event.type === 'image' ||
+      event.type.endsWith('-start') ||
+      event.type === 'web-search-end'
+    )
       return (choice ?? 0) === 0;
     return event.id === this.#part;
   }
@@ -103,7 +109,7 @@ class MessagesStreamRenderer implements Stage<StreamEvent, string> {
 
   #startBlock(block: MessagesBlock, emit: Emit<string>): void {
     this.#blockStarted = true;
-    if (block.type === 'text' || block.type === 'tool_use') this.#hasTextOrCalls = true;
+    if (block.type === 'text' || block.type === 'tool_use' || block.type === 'image') this.#hasContent = true;
     emitEvent('content_block_start', { index: this.#blockIndex, content_block: block }, emit);
   }
 
@@ -140,8 +146,10 @@ class MessagesStreamRenderer implements Stage<StreamEvent, string> {
   }
 
   #finish(event: Extract<StreamEvent, { type: 'finish' }>, emit: Emit<string>): void {
-    if (!this.#hasTextOrCalls) {
-      this.#startBlock(EMPTY_TEXT, emit);
+    const images = this.#images.map(renderImage);
+    const added = this.#hasContent || images.length > 0 ? images : [EMPTY_TEXT];
+    for (const block of added) {
+      this.#startBlock(block, emit);
       this.#endBlock(emit);
     }
     emitEvent('message_delta', { delta: renderStop(event), usage: renderUsage(this.#usage) }, emit);

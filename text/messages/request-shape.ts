@@ -44,6 +44,7 @@ import {
   readObject,
   readStopSequences,
   readString,
+  type Reader,
   readText,
 } from '../read.ts';
 import { isObject } from '../../domain/json.ts';
@@ -164,11 +165,13 @@ function userBlockOf(marks: CacheMarks) {
 /** Passed on to vendors that know it. */
 const serverBlock = object({}, () => null);
 
-const answerBlockOf = (marks: CacheMarks) =>
+/** @param further blocks beside those of the vendor's answers */
+const answerBlockOf = (marks: CacheMarks, further: Readonly<Record<string, Reader<ImagePart>>>) =>
   named(
     'MessagesAnswerBlock',
-    typed<AnswerPart | null>({
+    typed<AnswerPart | ImagePart | null>({
       text: textPartOf(marks),
+      ...further,
       thinking: object(
         { signature: optional(readString), thinking: readString },
         ({ signature, thinking }): AnswerPart =>
@@ -192,12 +195,19 @@ const answerBlockOf = (marks: CacheMarks) =>
 
 const systemOf = (marks: CacheMarks) => contentOf(typed<TextPart>({ text: textPartOf(marks) }));
 
+const answerOf = (block: Reader<AnswerPart | ImagePart | null>) =>
+  mapped(contentOf(block), (parts) => parts.filter((part) => part !== null));
+
 /** The content of messages, by role. */
 export const CONTENT = byCompatibility((select) => {
   const marks = cacheMarks(select);
   return {
     user: mapped(contentOf(userBlockOf(marks)), (parts) => parts.flat()),
-    assistant: mapped(contentOf(answerBlockOf(marks)), (parts) => parts.filter((part) => part !== null)),
+    assistant: select(
+      // Answers of models of other formats may have images.
+      answerOf(answerBlockOf(marks, { image: imageBlockOf(marks) })),
+      answerOf(answerBlockOf(marks, {})),
+    ),
     system: systemOf(marks),
   };
 });

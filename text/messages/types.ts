@@ -3,6 +3,11 @@ import type { JsonObject } from '../../domain/json.ts';
 
 export type MessagesBlock =
   | { readonly type: 'text'; readonly text: string }
+  /** Not of the vendor's models; in the form in which clients send images. */
+  | {
+      readonly type: 'image';
+      readonly source: { readonly type: 'base64'; readonly media_type: string; readonly data: string };
+    }
   | { readonly type: 'thinking'; readonly thinking: string; readonly signature: string }
   | { readonly type: 'redacted_thinking'; readonly data: string }
   | { readonly type: 'tool_use'; readonly id: string; readonly name: string; readonly input: JsonObject }

@@ -5,7 +5,7 @@ import { callIdReplacements, withPortableCallIds } from '../call-ids.ts';
 import { DEFAULT_FILENAME, urlOf } from '../data-url.ts';
 import { forwardedFields } from '../fields.ts';
 import { compact } from '../read.ts';
-import { pairToolResults, transcriptOf } from '../turns.ts';
+import { IMAGE_NOTE, pairToolResults, transcriptOf } from '../turns.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { itemTypeOf } from './input-items.ts';
 import { READ_REQUEST } from './request-shape.ts';
@@ -149,6 +149,7 @@ function renderInputPart(part: InputPart): JsonObject {
 /** Reasoning is sent back only with the model's signature: without it, it would not be accepted. */
 function renderAnswerPart(part: AssistantPart): JsonObject[] {
   if (part.type === 'audio') return renderAnswerPart(transcriptOf(part));
+  if (part.type === 'image') return renderAnswerPart(IMAGE_NOTE);
   if (part.type === 'text') return part.text === '' ? [] : [{ role: 'assistant', content: part.text }];
   if (part.type === 'tool-call') {
     return [{ type: 'function_call', call_id: part.callId, name: part.name, arguments: part.arguments }];

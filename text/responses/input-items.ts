@@ -2,7 +2,7 @@
 import { badRequest } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type {
-  AnswerPart,
+  AssistantPart,
   FilePart,
   ImagePart,
   InputPart,
@@ -38,7 +38,7 @@ import {
 import { readRefusal } from '../settings.ts';
 import { mergeNeighbours } from '../turns.ts';
 import { flatName, TOOL_SEARCH, TOOLS, VENDOR_TOOL_ITEMS } from './tools.ts';
-import { ITEM_ID_PREFIXES } from './types.ts';
+import { COMPACTION_ITEMS, ITEM_ID_PREFIXES } from './types.ts';
 
 const textPart = object({ text: readString }, ({ text }): TextPart => ({ type: 'text', text }));
 
@@ -133,12 +133,16 @@ const toolSearchOutputItem = object(
 /** Tools that a developer adds in mid-conversation. */
 const additionalToolsItem = fields({ type: oneOf(['additional_tools']), tools: TOOLS.full });
 
-/** Records of tools that the vendor ran, or that only its models know, which mean nothing to upstreams of other formats. */
+/**
+ * Records of tools that the vendor ran, or that only its models know, which mean nothing to upstreams of other formats. The vendor's
+ * summary of an earlier conversation is encrypted: https://platform.openai.com/docs/guides/compaction
+ */
 const HOSTED_ITEMS = [
+  ...COMPACTION_ITEMS,
+  'compaction_trigger',
   'web_search_call',
   'file_search_call',
   'code_interpreter_call',
-  'image_generation_call',
   'mcp_list_tools',
   'mcp_call',
   'mcp_approval_request',
@@ -148,6 +152,15 @@ const HOSTED_ITEMS = [
 const hostedItem = fields(
   { type: oneOf(HOSTED_ITEMS) },
   { description: 'Passed to models with this format. No effect on other models' },
+);
+
+/** An image that a model made: a record of a hosted tool at the vendor, which other models know from its image. */
+const imageItem = object(
+  { type: oneOf(['image_generation_call']), result: optional(readString) },
+  ({ result = '' }): ImagePart | null =>
+    result === ''
+      ? null
+      : { type: 'image', source: pictureOf({ kind: 'base64', mediaType: 'image/png', data: result }) },
 );
 
 const outputItem = fields({
@@ -217,6 +230,7 @@ const itemType = oneOf([
   'tool_search_output',
   'additional_tools',
   'agent_message',
+  'image_generation_call',
   ...HOSTED_ITEMS,
   'item_reference',
 ]);
@@ -236,6 +250,7 @@ const inputItem = named(
         additionalToolsItem,
         agentMessageItem,
         hostedItem,
+        imageItem,
         reasoningItem,
         referenceItem,
       ].map(({ schema }) => schema),
@@ -278,6 +293,8 @@ function readItem(value: unknown, path: string): Turn[] {
     }
     case 'reasoning':
       return answerOf(reasoningItem(item, path));
+    case 'image_generation_call':
+      return answerOf(imageItem(item, path));
     case 'tool_search_call':
       return answerOf(toolSearchCallItem(item, path));
     case 'tool_search_output': {
@@ -294,7 +311,7 @@ function readItem(value: unknown, path: string): Turn[] {
   }
 }
 
-function answerOf(part: AnswerPart | null): Turn[] {
+function answerOf(part: AssistantPart | null): Turn[] {
   return part === null ? [] : [{ role: 'assistant', parts: [part] }];
 }
 

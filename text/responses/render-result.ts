@@ -1,6 +1,7 @@
 /** A canonical answer as a response object: contract 4.8.2. */
 import type { JsonObject } from '../../domain/json.ts';
 import type {
+  AnswerImage,
   AnswerPart,
   AnswerSearch,
   Finish,
@@ -19,6 +20,7 @@ import { renderTextConfig, renderTool, renderToolChoice } from './build-request.
 import { callKindOf, objectOfText, ownToolOf } from './tools.ts';
 import {
   ITEM_ID_PREFIXES,
+  type ImageItem,
   type IncompleteReason,
   type ItemKind,
   type ItemStatus,
@@ -37,15 +39,26 @@ const INCOMPLETE_REASONS: Partial<Readonly<Record<FinishReason, IncompleteReason
 export function renderResult(result: TextResult, context: RenderContext): JsonObject {
   const [choice] = result.choices;
   if (choice === undefined) throw new Error('an answer has at least one choice');
-  const parts = isReasoningOnly(choice.parts) ? [...choice.parts, EMPTY_TEXT] : choice.parts;
-  const { searches = [] } = choice;
+  const { images = [], searches = [] } = choice;
+  const isEmpty = images.length === 0 && isReasoningOnly(choice.parts);
+  const parts = isEmpty ? [...choice.parts, EMPTY_TEXT] : choice.parts;
   const items = withSearches<AnswerPart | AnswerSearch>(parts, searches, (search) => [search]);
-  const output = items.map((item, index) => {
+  const rendered = items.map((item, index): OutputItem => {
     if ('at' in item) return renderSearch(item, itemId({ type: 'web-search' }, index, context));
-    const status = index === items.length - 1 ? lastStatusOf(choice.finish) : 'completed';
+    const status = images.length === 0 && index === items.length - 1 ? lastStatusOf(choice.finish) : 'completed';
     return renderItem(item, itemId(item, index, context), status, context.request);
   });
+  const output = [
+    ...rendered,
+    ...images.map((image, index) => renderImage(image, itemId({ type: 'image' }, rendered.length + index, context))),
+  ];
   return renderFinished(choice.finish, output, result.usage, context);
+}
+
+/** @param image null while the image is announced */
+export function renderImage(image: AnswerImage | null, id: string): ImageItem {
+  const status = image === null ? 'in_progress' : 'completed';
+  return { id, type: 'image_generation_call', status, result: image?.data ?? null };
 }
 
 /** The response object of an answer that is still being written, without any of its output. */

@@ -4,7 +4,14 @@
  * numbering.
  */
 import type { JsonObject } from '../../domain/json.ts';
-import { UNREPORTED_USAGE, type AnswerPart, type Finish, type StreamEvent, type Usage } from '../canonical.ts';
+import {
+  UNREPORTED_USAGE,
+  type AnswerImage,
+  type AnswerPart,
+  type Finish,
+  type StreamEvent,
+  type Usage,
+} from '../canonical.ts';
 import { encodeEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import { textOfArguments } from '../free-text-tools.ts';
@@ -15,6 +22,7 @@ import {
   lastStatusOf,
   isReasoningOnly,
   renderFinished,
+  renderImage,
   renderItem,
   renderSearch,
   renderSummary,
@@ -52,6 +60,8 @@ class ResponsesStreamRenderer implements Stage<StreamEvent, string> {
   readonly #parts: { readonly type: ItemKind }[] = [];
   /** The indexes of the items of searches that have started. */
   readonly #searches = new Map<string, number>();
+  /** Images follow the other items, none of which they may interrupt. */
+  readonly #images: AnswerImage[] = [];
   #open: OpenItem | null = null;
   #sequenceNumber = 0;
   #usage: Usage = UNREPORTED_USAGE;
@@ -84,6 +94,9 @@ class ResponsesStreamRenderer implements Stage<StreamEvent, string> {
       case 'text-end':
       case 'tool-input-end':
         return;
+      case 'image':
+        this.#images.push(event.image);
+        return;
       case 'web-search-start':
         return this.#startSearch(event, emit);
       case 'web-search-end':
@@ -99,8 +112,10 @@ class ResponsesStreamRenderer implements Stage<StreamEvent, string> {
 
   end(emit: Emit<string>): void {
     const status = lastStatusOf(this.#finish);
-    const wantsText = isReasoningOnly(this.#parts);
-    this.#endItem(wantsText ? 'completed' : status, emit);
+    const hasImages = this.#images.length > 0;
+    const wantsText = !hasImages && isReasoningOnly(this.#parts);
+    this.#endItem(wantsText || hasImages ? 'completed' : status, emit);
+    for (const image of this.#images) this.#addImage(image, emit);
     if (wantsText) {
       this.#startItem(EMPTY_TEXT, emit);
       this.#endItem(status, emit);
@@ -148,6 +163,18 @@ class ResponsesStreamRenderer implements Stage<StreamEvent, string> {
     const item = renderSearch(event, itemId({ type: 'web-search' }, index, this.#context));
     this.#output[index] = item;
     this.#emit('response.web_search_call.completed', { output_index: index, item_id: item.id }, emit);
+    this.#emit('response.output_item.done', { output_index: index, item }, emit);
+  }
+
+  #addImage(image: AnswerImage, emit: Emit<string>): void {
+    const index = this.#output.length;
+    const id = itemId({ type: 'image' }, index, this.#context);
+    const item = renderImage(image, id);
+    const place = { output_index: index, item_id: id };
+    this.#output.push(item);
+    this.#emit('response.output_item.added', { output_index: index, item: renderImage(null, id) }, emit);
+    this.#emit('response.image_generation_call.in_progress', place, emit);
+    this.#emit('response.image_generation_call.completed', place, emit);
     this.#emit('response.output_item.done', { output_index: index, item }, emit);
   }
 

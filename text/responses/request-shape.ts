@@ -119,7 +119,7 @@ const requestOf = (select: ReaderSelector) =>
       ),
       conversation: refused(STATELESS),
       prompt: refused('prompt templates are not stored; send "instructions" and "input"'),
-      context_management: refused('shorten the conversation in "input" yourself'),
+      context_management: select(forwardedAs('array'), refused('shorten the conversation in "input" yourself')),
     },
     { unknown: 'refuse' },
   );

@@ -1,6 +1,7 @@
-/** The signatures of responses bodies: encrypted reasoning. */
+/** The signatures of responses bodies: encrypted reasoning, and encrypted summaries of conversations. */
 import type { JsonObject } from '../../domain/json.ts';
 import { mapField, mapItems } from '../map-json.ts';
+import { COMPACTION_ITEMS } from './types.ts';
 import { replaceText, type ReplaceSignature, type SignaturePlaces } from '../signatures.ts';
 
 export const signaturePlaces: SignaturePlaces = {
@@ -13,6 +14,8 @@ export const signaturePlaces: SignaturePlaces = {
   },
 };
 
+const SIGNED_ITEMS: ReadonlySet<unknown> = new Set(['reasoning', ...COMPACTION_ITEMS]);
+
 function itemOf(item: JsonObject, replace: ReplaceSignature): JsonObject | null {
-  return item['type'] === 'reasoning' ? replaceText(item, 'encrypted_content', replace) : item;
+  return SIGNED_ITEMS.has(item['type']) ? replaceText(item, 'encrypted_content', replace) : item;
 }

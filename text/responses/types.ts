@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../domain/json.ts';
 import type { AnswerPart } from '../canonical.ts';
 
-export type ItemKind = AnswerPart['type'] | 'web-search';
+export type ItemKind = AnswerPart['type'] | 'web-search' | 'image';
 
 /** The prefixes of output items' ids, the same as at the format's original service. */
 export const ITEM_ID_PREFIXES: Readonly<Record<ItemKind, string>> = {
@@ -10,7 +10,11 @@ export const ITEM_ID_PREFIXES: Readonly<Record<ItemKind, string>> = {
   reasoning: 'rs_',
   'tool-call': 'fc_',
   'web-search': 'ws_',
+  image: 'ig_',
 };
+
+/** The types of items that hold the vendor's encrypted summary of a conversation; Codex knows all three. */
+export const COMPACTION_ITEMS = ['compaction', 'compaction_summary', 'context_compaction'] as const;
 
 /** The events that end a stream with the whole response. */
 export const RESPONSE_ENDS: readonly string[] = ['response.completed', 'response.incomplete'];
@@ -78,13 +82,23 @@ export interface WebSearchCallItem {
   };
 }
 
+/** An image of the model's own; the vendor's models make images by a tool. */
+export interface ImageItem {
+  readonly id: string;
+  readonly type: 'image_generation_call';
+  readonly status: 'in_progress' | 'completed';
+  /** Base64. */
+  readonly result: string | null;
+}
+
 export type OutputItem =
   | MessageItem
   | ReasoningItem
   | FunctionCallItem
   | CustomCallItem
   | ToolSearchCallItem
-  | WebSearchCallItem;
+  | WebSearchCallItem
+  | ImageItem;
 
 export interface ResponseUsage {
   readonly input_tokens: number;

@@ -78,7 +78,12 @@ function expressibleResult(result: TextResult): TextResult {
 function expressibleRequest(request: TextRequest): TextRequest {
   const turns = request.turns.flatMap((turn): TextRequest['turns'] => {
     if (turn.role === 'assistant')
-      return [{ role: 'assistant', parts: expressibleParts(turn.parts.filter((part) => part.type !== 'audio')) }];
+      return [
+        {
+          role: 'assistant',
+          parts: expressibleParts(turn.parts.filter((part) => part.type !== 'audio' && part.type !== 'image')),
+        },
+      ];
     if (turn.role === 'tool') {
       return turn.parts.map(({ callId, content }) => ({
         role: 'tool',

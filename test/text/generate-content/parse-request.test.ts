@@ -3,6 +3,9 @@ import type { JsonObject } from '../../../domain/json.ts';
 import type { TextRequest } from '../../../text/canonical.ts';
 import { parseRequest } from '../../../text/generate-content/parse-request.ts';
 import { GENERATION_CONFIG, READ_REQUEST } from '../../../text/generate-content/request-shape.ts';
+import { planForwarding } from '../../../text/forward.ts';
+import { generateContent } from '../../../text/generate-content/index.ts';
+import { Meter } from '../../../text/meter.ts';
 import { itDecidesEveryField } from '../support.ts';
 import { createRefusalReader } from '../../support/refusal.ts';
 
@@ -143,11 +146,39 @@ describe('native request', () => {
 
   for (const field of ['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse']) {
     it(`refuses "${field}" in a part by name`, () => {
-      expect(refusal({ contents: [{ parts: [{ text: 'a', [field]: {} }] }] })).to.contain(
+      expect(refusal({ contents: [{ parts: [{ [field]: {} }] }] })).to.contain(
         `"contents[0].parts[0].${field}" is not supported`,
       );
     });
   }
+
+  describe('with records of tools that the vendor ran', () => {
+    const parts = [
+      { toolCall: { toolType: 'GOOGLE_SEARCH_WEB', id: 'a', args: { queries: ['x'] } }, thoughtSignature: 'c2ln' },
+      { toolResponse: { toolType: 'GOOGLE_SEARCH_WEB', id: 'a', response: {} } },
+      { executableCode: { language: 'PYTHON', code: 'print(6)' } },
+      { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '6' } },
+      { text: 'Six.' },
+      { thoughtSignature: 'c2ln' },
+    ];
+    const body = { contents: [...contents, { role: 'model', parts }, ...contents] };
+
+    it('gives other models the code and its output as text', () => {
+      // contract 4.8.4:22
+      expect(parseRequest(body, { address, compatibility: 'full' }).turns[1]).to.deep.equal({
+        role: 'assistant',
+        parts: ['```\nprint(6)\n```\n', '```\n6\n```\n', 'Six.'].map((text) => ({ type: 'text', text })),
+      });
+    });
+
+    it('reaches models of the format unchanged', () => {
+      // contract 4.8.4:22
+      const request = parseRequest(body, { address, compatibility: 'full' });
+      const options = { model: 'up', apiKey: 'secret', compatibility: 'full' } as const;
+      const { upstream } = generateContent;
+      expect(planForwarding(upstream, body, request, options, new Meter()).upstreamRequest.body).to.deep.include(body);
+    });
+  });
 
   it('accepts the video metadata and the media resolution of parts in both spellings', () => {
     const fileData = { fileUri: 'https://example.com/a.mp4' };
