@@ -379,6 +379,7 @@ const textRoute = Joi.object({
   format: Joi.valid(...UPSTREAM_FORMAT_NAMES).required(),
   base_model: name,
   server_tools: Joi.boolean(),
+  streams_only: Joi.boolean(),
   max_tokens_field: Joi.valid(...MAX_TOKENS_FIELDS),
   output_modalities: Joi.array()
     .items(Joi.valid(...OUTPUT_MODALITIES))

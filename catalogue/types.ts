@@ -96,6 +96,8 @@ export interface TextRoute extends AnswerTimeouts {
   readonly chatFields?: readonly ChatField[];
   /** Whether the upstream runs the server tools of its format, as for searches that the model sells; true by default. */
   readonly serverTools?: boolean;
+  /** Whether the upstream answers only with streams; false by default. */
+  readonly streamsOnly?: boolean;
   /** Fields of requests that the upstream refuses, by its own names: removed, set to a value, or renamed. */
   readonly drop?: readonly string[];
   readonly set?: JsonObject;

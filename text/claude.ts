@@ -144,7 +144,9 @@ export function forwardedReasoning(
   const type = thinking?.['type'];
   const isRefused =
     (accepted !== 'any' && type === (accepted === 'enabled' ? 'adaptive' : 'enabled')) ||
-    (type === 'disabled' && !canStopThinking);
+    (type === 'disabled' && !canStopThinking) ||
+    // Other vendors of the format accept thinking without a budget.
+    (type === 'enabled' && needsEarlierThinking && request.reasoningBudget === undefined);
   if (isRefused || (type === 'enabled' && needsEarlierThinking)) {
     const own = withOwnSignatures(request, signaturesOf(options.origin));
     if (isRefused || lacksThinking(own)) return claudeReasoning(own, options, maxOutputTokens);

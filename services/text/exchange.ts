@@ -140,7 +140,7 @@ export function limitOutputTokens(read: ReadRequest, maxOutputTokens: number | n
  * @throws ServiceError `bad_request` if the upstream's format cannot express the request
  */
 export function planExchange(
-  { format, body, request, model, streamsArray }: ReadRequest,
+  { format, body: sentBody, request: sentRequest, model, streamsArray }: ReadRequest,
   route: TextRoute,
   apiKey: string,
   context: RenderContext,
@@ -149,6 +149,9 @@ export function planExchange(
 ): Exchange {
   const upstream = FORMATS[route.format];
   const options = optionsOf(route, model, apiKey);
+  const isStreamed = route.streamsOnly === true && 'upstream' in format;
+  const request = isStreamed ? { ...sentRequest, stream: true } : sentRequest;
+  const body = isStreamed ? { ...sentBody, stream: true } : sentBody;
   if (!('upstream' in format)) {
     const { speech, transcription, rerank } = request;
     if (speech !== undefined) return planSpeech(speech, route, options, meter, model.outputTokenLimit > 0);

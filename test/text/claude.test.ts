@@ -90,6 +90,20 @@ describe('a Claude model', () => {
     for (const sent of sentTo({ model: old }, bounded(1_024))) expect(reasoningOf(sent)).to.deep.equal({});
   });
 
+  it('gets a budget if a client of messages wants thinking without one, and other vendors get the client’s own form', () => {
+    // contract 4.8.3:28
+    const enabled = { thinking: { type: 'enabled' } };
+    expect(reasoningOf(forwarded(old, enabled))).to.deep.equal({
+      thinking: { type: 'enabled', budget_tokens: 19_999, display: 'summarized' },
+    });
+    for (const model of [either, recent]) {
+      expect(reasoningOf(forwarded(model, enabled))).to.deep.equal({
+        thinking: { type: 'adaptive', display: 'summarized' },
+      });
+    }
+    expect(reasoningOf(forwarded('glm-5', enabled))).to.deep.equal(enabled);
+  });
+
   it('does not think before a call that is forced, and omits the effort that it then has no place for', () => {
     const request = { tools: [{ name: 'look' }], toolChoice: { type: 'required' }, reasoningEffort: 'low' } as const;
     for (const sent of sentTo({ model: old }, request)) {

@@ -161,7 +161,7 @@ describe('settings of images', () => {
   });
 
   it('reach chat-completions models in a chat completion', () => {
-    // contract 4.8.1:47
+    // contract 4.8.1:47 4.8.1:23
     const settings = { modalities: ['image', 'text'], image_config: { aspect_ratio: '16:9' } };
     const body = { model: MODEL, messages: [{ role: 'user', content: 'A cat' }], ...settings };
     const { client, upstream } = FORMATS['chat-completions'];

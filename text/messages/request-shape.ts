@@ -316,7 +316,7 @@ const toolOfFull = (marks: CacheMarks) => {
 
 const thinking = typed<Thinking>({
   adaptive: object({ display }, (settings) => ({ reasoningDisplay: showing[settings.display ?? 'summarized'] })),
-  enabled: object({ budget_tokens: integerBetween(1, null), display }, (settings) => ({
+  enabled: object({ budget_tokens: optional(integerBetween(1, null)), display }, (settings) => ({
     reasoningBudget: settings.budget_tokens,
     reasoningDisplay: showing[settings.display ?? 'summarized'],
   })),

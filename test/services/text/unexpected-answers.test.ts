@@ -38,9 +38,18 @@ const ADDRESSES: Readonly<Record<WireFormatName, RegExp>> = {
 const modelOf = (format: WireFormatName): string => `textc-deaf-to-${format}`;
 const renamedOf = (format: WireFormatName): string => `textc-renamed-${format}`;
 
-/** The answer in the other form than the request asks for. */
-function answerTo({ url = '' }: IncomingMessage, body: string): { readonly isStream: boolean; readonly text: string } {
-  const isStream = !(body.includes('"stream":true') || url.includes('streamGenerateContent'));
+function wantsStream({ url = '' }: IncomingMessage, body: string): boolean {
+  return body.includes('"stream":true') || url.includes('streamGenerateContent');
+}
+
+/** The answer in the other form than the request asks for, or in the same. */
+function answerTo(
+  request: IncomingMessage,
+  body: string,
+  isObedient = false,
+): { readonly isStream: boolean; readonly text: string } {
+  const { url = '' } = request;
+  const isStream = wantsStream(request, body) === isObedient;
   const format = WIRE_FORMAT_NAMES.find((name) => ADDRESSES[name].test(url)) ?? 'messages';
   const context = renderContext({ includeUsage: true });
   const { client } = FORMATS[format];
@@ -143,4 +152,31 @@ describe('an upstream that ignores whether to stream', () => {
       expect(answer.choices, body).to.have.lengthOf(2);
     }
   });
+});
+
+describe('an upstream that only streams', () => {
+  const scripted = useScriptedUpstream((request, response, body) => {
+    if (!wantsStream(request, body)) return response.writeHead(400).end('{"error":{"message":"enable the stream"}}');
+    return response.setHeader('content-type', 'text/event-stream').end(answerTo(request, body, true).text);
+  });
+  const text = useTestText(() => ({
+    upstreams: [{ name: 'scripted', apiKeys: ['sk-scripted'], baseUrls: scripted.baseUrls }],
+    models: WIRE_FORMAT_NAMES.map((format) =>
+      textModel(modelOf(format), [{ format, provider: 'scripted', streamsOnly: true }]),
+    ),
+  }));
+
+  for (const upstream of WIRE_FORMAT_NAMES) {
+    it(`of ${upstream} gives whole answers to clients of every format`, async () => {
+      // contract 4.8:42
+      for (const client of WIRE_FORMAT_NAMES) {
+        const response = await text.ask(client, modelOf(upstream), 'Hi', { stream: false });
+        const body = await response.text();
+        expect(response.status, body).to.equal(200);
+        const answer = resultOf(FORMATS[client].upstream.parseResult(JSON.parse(body)));
+        expect(partsOf(answer)[0]).to.deep.equal({ type: 'text', text: 'Grüße, "World"!' });
+        expect(answer.usage).to.include(COUNTS);
+      }
+    });
+  }
 });
