@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
 import { type StoredSubmission, listSubmissions } from '../../db/queries/submissions.ts';
-import { STORE_LIMIT_MS } from '../../domain/step-limits.ts';
+import { RECHECK, STORE_LIMIT_MS } from '../../domain/step-limits.ts';
 import type { GeneratedMedia, Task } from '../../domain/task.ts';
 import { retryAfterRequestedWait } from './requested-wait.ts';
 import type { JobState } from '../../providers/media/adapter.ts';
@@ -46,9 +46,11 @@ export function createRecheckJob(dependencies: MediaTaskDependencies) {
     const jobId = (await findJob(task, last)) ?? jobIdOfWorkflow ?? null;
     if (jobId === null) return NOTHING;
     const upstream = upstreamOf(dependencies, task);
-    const state = await upstream
-      .status(jobId, Context.current().cancellationSignal)
-      .catch((error: unknown) => retryAfterRequestedWait(error, STORE_LIMIT_MS));
+    const state = await upstream.status(jobId, Context.current().cancellationSignal).catch(async (error: unknown) => {
+      const isLast = Context.current().info.attempt >= RECHECK.attempts;
+      if (isLast && error instanceof Error) await recordNoResult(task, 'processing_timeout', error.message);
+      return retryAfterRequestedWait(error, STORE_LIMIT_MS);
+    });
     if (state.state === 'unknown') throw new Error('The upstream does not know the job at the moment.');
     if (state.state === 'failed') {
       const verdict = await readVerdict(task, upstream, state);
