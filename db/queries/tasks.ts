@@ -185,7 +185,7 @@ export async function countRunningTasks(database: Database, accountId: string): 
 export type TaskFilter = OptionalFields<Task, 'accountId' | 'batchId' | 'status' | 'model' | 'kind'> & {
   readonly errorCode?: TaskErrorCode | undefined;
   /** Whether the list has only tasks that are past their deadline without being final. */
-  readonly isOverdue?: boolean;
+  readonly isOverdue?: boolean | undefined;
   /** Whether the list has tasks whose customer has deleted the result; by default it does. */
   readonly includeDeleted?: boolean;
 } & AttemptFilter &

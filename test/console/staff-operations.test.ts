@@ -228,6 +228,9 @@ describe('the pages of operators', () => {
     expect(text).to.include('<a href="/console/staff/tasks?status=overdue">Past the deadline</a>');
     const list = (await operator.get('/console/staff/tasks?status=overdue')).text;
     expect(list).to.include(overdue.id).and.not.include(running.id);
+    const url = `${app.baseUrl}/admin/v1/tasks?overdue=true&account_id=${customer.accountId}`;
+    const { body } = await call<{ data: { id: string }[] }>(url, { key: app.adminToken });
+    expect(body.data.map(({ id }) => id)).to.deep.equal([overdue.id]);
   });
 
   it('the home of operators shows an upstream that is out of service once, with the number of its models', async () => {

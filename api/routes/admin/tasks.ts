@@ -49,6 +49,7 @@ export const adminTaskEndpoints = endpoints('Administration', {
       model: textParameter('Filters by model'),
       batch_id: textParameter('Filters by batch'),
       error_code: choiceParameter(TASK_ERROR_CODES, 'Filters by the error code of failed tasks'),
+      overdue: flagParameter('Whether to list only tasks that are past their deadline without being final'),
       ...ATTEMPTS,
       ...PROMPTS,
       ...PERIOD,
@@ -57,8 +58,8 @@ export const adminTaskEndpoints = endpoints('Administration', {
     answers: { 200: pageOf(ADMIN_TASK.schema, 'A page of tasks') },
     handle: ({ caller, query }, { database, operations: { temporal } }) => {
       const { account_id: accountId, batch_id: batchId, error_code: errorCode, status, model, ...others } = query;
-      const { upstream, fault, from, to } = others;
-      const filter = { accountId, batchId, status, model, errorCode, upstream, fault, from, to };
+      const { upstream, fault, overdue: isOverdue, from, to } = others;
+      const filter = { accountId, batchId, status, model, errorCode, isOverdue, upstream, fault, from, to };
       const read = async (slice: Slice) => {
         const tasks = await listTasks(database, { ...filter, ...slice });
         const canReadPrompt = await mayReadPrompts(database, caller, tasks.slice(0, query.limit), query);
