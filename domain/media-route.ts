@@ -141,7 +141,8 @@ export interface VendorCost {
 export const MEDIA_FAULTS = ['unreachable', 'access_refused', 'failed'] as const satisfies readonly UpstreamFault[];
 
 /** Why an upstream did not accept a job. `busy` means too many requests or jobs at once, which is no fault. */
-export type NotTakenCause = (typeof MEDIA_FAULTS)[number] | 'busy';
+export const NOT_TAKEN_CAUSES = [...MEDIA_FAULTS, 'busy'] as const;
+export type NotTakenCause = (typeof NOT_TAKEN_CAUSES)[number];
 
 /** A submission of a task to an upstream, from the moment before the first byte is sent. */
 export interface Submission {

@@ -4,7 +4,7 @@ import { eventOf, type Finish, type FinishedTask, finishTasks } from '../../db/q
 import type { TaskErrorCode } from '../../domain/errors.ts';
 import type { Canceller, GeneratedMedia, TaskEnding } from '../../domain/task.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
-import { createJobRecorder } from './record-outcome.ts';
+import { createEndRecorder } from './record-outcome.ts';
 
 export interface Resolution {
   readonly transferId: string;
@@ -34,7 +34,7 @@ export function createRefund(finish: FinishTask) {
 /** Tasks that end while a transaction is in progress share the next one. */
 export function createFinish(dependencies: Pick<MediaTaskDependencies, 'database' | 'metrics' | 'calls'>): FinishTask {
   const { database, metrics } = dependencies;
-  const recordJob = createJobRecorder(dependencies);
+  const recordEnd = createEndRecorder(dependencies);
   const batcher = createBatcher<Finish, FinishedTask | null>((finishes) => finishTasks(database, finishes), {
     maxItems: MAX_TASKS_PER_TRANSACTION,
     onFlush: (items) => metrics.batchFlushed('task_ends', items),
@@ -45,7 +45,7 @@ export function createFinish(dependencies: Pick<MediaTaskDependencies, 'database
     // A task that a restored database has lost will not come back, so retries are useless.
     if (!finished) throw ApplicationFailure.nonRetryable(`there is no task ${taskId}`, 'TaskMissing');
     if (finished.applied) metrics.taskEnded(finished.task);
-    if (finished.job) recordJob(finished.task, finished.job);
+    if (finished.submission) recordEnd(finished.task, finished.submission);
     return { transferId: finished.resolutionId, taskStatus: finished.task.status, deliveryIds: finished.deliveryIds };
   };
 }

@@ -480,6 +480,7 @@ export const english = (product: string) => ({
       access_refused: 'Access refused',
       model_unknown: 'Model unknown',
       rate_limited: 'Too many requests',
+      busy: 'Busy until the task ended',
       failed: 'Error or broken connection',
       silent: 'No data received',
       operator: 'Paused by an operator',
@@ -1798,7 +1799,7 @@ export const english = (product: string) => ({
   },
   failures: {
     about:
-      'Failed calls of upstreams by all processes. A media job that an upstream accepted counts when it ends: a failed, late or unusable render is a failure. A text request that goes on to another upstream counts at both.',
+      'Failed calls of upstreams by all processes. A media job that an upstream accepted counts when it ends: a failed, late or unusable render is a failure. A job that an upstream refused because of load counts only if its task failed for that. A text request that goes on to another upstream counts at both.',
     period: 'Period',
     graph: (period: string) => `Failures by upstream: ${period}`,
     none: 'No upstream failed.',

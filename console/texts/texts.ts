@@ -74,3 +74,9 @@ export function wordFor(name: string, value: string, { values }: Texts): string 
   const messages: Readonly<Record<string, Readonly<Record<string, string>>>> = values;
   return messages[name]?.[value] ?? value;
 }
+
+/** The words for a failure of an upstream: the fault of a call, or the error code of a task whose job failed. */
+export function faultWords(fault: string, texts: Texts): string {
+  const word = wordFor('cause', fault, texts);
+  return word === fault ? wordFor('error_code', fault, texts) : word;
+}

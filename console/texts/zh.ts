@@ -471,6 +471,7 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
       ...FAULTS_ZH,
       failed: '出错或连接中断',
       operator: '已被运营人员暂停',
+      busy: '直到任务结束一直繁忙',
     },
     state: {
       waiting_for_verification: '地址未验证',
@@ -1679,7 +1680,7 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
   },
   failures: {
     about:
-      '所有进程中失败的上游调用。上游已接受的媒体作业在结束时计数：失败、超时或无法使用的结果都算作失败。转到其他上游的文本请求在两个上游都计数。',
+      '所有进程中失败的上游调用。上游已接受的媒体作业在结束时计数：失败、超时或无法使用的结果都算作失败。上游因请求或作业过多而拒绝的作业，只有在任务因此失败时才计数。转到其他上游的文本请求在两个上游都计数。',
     period: '时间段',
     graph: (period) => `各上游的失败次数：${period}`,
     none: '没有上游失败。',

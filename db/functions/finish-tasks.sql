@@ -6,7 +6,7 @@
 -- `place` is the position of the item, from 1. `completed_at` comes from the caller, because the payload of the event
 -- contains it. The function sets the time of the transfer, so that an account's transfers are in chronological order.
 -- `delivery_ids` of an item are new ids, at least as many as an account has endpoints. `job` is the submission that an
--- upstream accepted, if the item applied.
+-- upstream accepted, otherwise the last one, if the item applied.
 
 CREATE OR REPLACE FUNCTION finish_tasks(items jsonb)
 RETURNS TABLE (place bigint, applied boolean, delivery_ids text[], task tasks, job submissions)
@@ -37,7 +37,8 @@ BEGIN
       CONTINUE;
     END IF;
 
-    SELECT * INTO job FROM submissions WHERE task_id = item.id AND task_created_at = item.created_at AND outcome = 'accepted';
+    SELECT * INTO job FROM submissions WHERE task_id = item.id AND task_created_at = item.created_at
+    ORDER BY outcome IS NOT DISTINCT FROM 'accepted' DESC, attempt DESC LIMIT 1;
     SELECT * INTO held FROM transfers WHERE id = task.reservation_id AND opened_at = task.created_at;
     IF held.id IS NULL THEN
       RAISE EXCEPTION 'task % has lost its reservation %', task.id, task.reservation_id

@@ -15,6 +15,8 @@ export interface EventOfEnding {
   readonly payload: (task: Task) => string;
 }
 
+export type EndedSubmission = Pick<Submission, 'provider' | 'model' | 'submittedAt' | 'outcome' | 'code' | 'detail'>;
+
 export interface FinishedTask {
   readonly task: Task;
   /** The settlement or the refund. */
@@ -23,8 +25,8 @@ export interface FinishedTask {
   readonly deliveryIds: readonly string[];
   /** False if the task was already final, so that this call changed nothing. */
   readonly applied: boolean;
-  /** The submission that an upstream accepted; null also if the task was already final. */
-  readonly job: Pick<Submission, 'provider' | 'model' | 'submittedAt' | 'detail'> | null;
+  /** The submission that an upstream accepted, otherwise the last one; null also if the task was already final. */
+  readonly submission: EndedSubmission | null;
 }
 
 /** A task to end. */
@@ -88,7 +90,7 @@ export async function finishTasks(
           resolutionId: row.resolution_id ?? '',
           deliveryIds: row.delivery_ids,
           applied: true,
-          job: jobOf(row),
+          submission: submissionOf(row),
         };
       return tasks.has(taskId) ? alreadyFinished(database, taskId) : null;
     }),
@@ -102,12 +104,15 @@ type FinishedRow = TaskRow & {
   readonly job_provider: string | null;
   readonly job_model: string | null;
   readonly job_submitted_at: Date | null;
+  readonly job_outcome: Submission['outcome'];
+  readonly job_code: Submission['code'];
   readonly job_detail: string | null;
 };
 
-function jobOf(row: FinishedRow): FinishedTask['job'] {
-  const { job_provider: provider, job_model: model, job_submitted_at: submittedAt, job_detail: detail } = row;
-  return provider === null || model === null || submittedAt === null ? null : { provider, model, submittedAt, detail };
+function submissionOf(row: FinishedRow): FinishedTask['submission'] {
+  const { job_provider: provider, job_model: model, job_submitted_at: submittedAt } = row;
+  if (provider === null || model === null || submittedAt === null) return null;
+  return { provider, model, submittedAt, outcome: row.job_outcome, code: row.job_code, detail: row.job_detail };
 }
 
 async function finishRows(database: Database, items: readonly object[]): Promise<readonly FinishedRow[]> {
@@ -116,7 +121,7 @@ async function finishRows(database: Database, items: readonly object[]): Promise
     database.raw<{ rows: FinishedRow[] }>(
       /* sql */ `
       SELECT place, applied, delivery_ids, (task).*, (job).provider AS job_provider, (job).model AS job_model,
-        (job).submitted_at AS job_submitted_at, (job).detail AS job_detail
+        (job).submitted_at AS job_submitted_at, (job).outcome AS job_outcome, (job).code AS job_code, (job).detail AS job_detail
       FROM finish_tasks(:items::jsonb)`,
       { items: JSON.stringify(items) },
     ),
@@ -193,6 +198,6 @@ async function alreadyFinished(database: Database, taskId: string): Promise<Fini
     resolutionId: task.resolutionId,
     deliveryIds: deliveries.map(({ id }) => id),
     applied: false,
-    job: null,
+    submission: null,
   };
 }

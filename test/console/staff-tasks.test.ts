@@ -109,6 +109,14 @@ describe('tasks of all accounts in the console of the staff', () => {
     }
   });
 
+  it('show no cost of a submission that its upstream did not accept', async () => {
+    const task = await createTask();
+    const submission = await openTaskSubmission(app.database, task);
+    await settleSubmission(app.database, submission, { outcome: 'not_taken', evidence: 'the answer', code: 'busy' });
+    const { text } = await reader.get(pathOf(task));
+    expect(text).to.include('simulator was busy').and.not.include('unknown');
+  });
+
   it('say in words why they failed, as the list of refunds does', async () => {
     const failed = await app.createAccount({ fundedUsd: 10 });
     const task = await createTask(failed);

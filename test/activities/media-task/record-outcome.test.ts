@@ -5,7 +5,13 @@ import { listMediaCircuits } from '../../../db/queries/media-outcomes.ts';
 import { recordNoResult, settleSubmission } from '../../../db/queries/submissions.ts';
 import type { CallTarget } from '../../../db/queries/upstream-calls.ts';
 import { circuitState } from '../../../domain/circuit.ts';
-import { CANCELLED_BY_CUSTOMER, CANCELLED_BY_OPERATOR, reasonOf, type TaskFailure } from '../../../domain/task.ts';
+import {
+  CANCELLED_BY_CUSTOMER,
+  CANCELLED_BY_OPERATOR,
+  reasonOf,
+  type Task,
+  type TaskFailure,
+} from '../../../domain/task.ts';
 import { createFinish, createRefund, createSettle } from '../../../activities/media-task/finish.ts';
 import { createMetrics } from '../../../telemetry/metrics.ts';
 import { useTestDatabase } from '../../support/database.ts';
@@ -32,6 +38,12 @@ describe('the calls of a media upstream', () => {
     return task.id;
   }
 
+  async function refuseAsBusy(task: Task, attempt: number): Promise<void> {
+    const submission = await openTaskSubmission(database, task, { attempt });
+    const settlement = { outcome: 'not_taken', evidence: 'the answer', code: 'busy', detail: 'No capacity' } as const;
+    await settleSubmission(database, submission, settlement);
+  }
+
   const finish = () => createFinish({ database, metrics, calls });
 
   it('have one answered call when the task of an accepted job succeeds', async () => {
@@ -55,7 +67,7 @@ describe('the calls of a media upstream', () => {
     it(`have one ${isFault ? 'failed' : 'answered'} call for ${what} after acceptance`, async () => {
       await createRefund(finish())(await acceptedTask(), code, message, cancelledBy);
       expect(recorded.map(({ failure }) => failure)).to.deep.equal([
-        isFault ? { fault: code, status: null, message } : null,
+        isFault ? { fault: code, status: null, message: '' } : null,
       ]);
       expect(await metrics.render()).to.match(
         new RegExp(`genway_media_jobs_ended_total\\{.*outcome="${reasonOf(failure)}"`),
@@ -83,6 +95,24 @@ describe('the calls of a media upstream', () => {
       expect(await stateOf(what)).to.equal(isFault ? 'open' : 'closed');
     });
   }
+
+  it('have one failed call for a task that fails while its upstream is busy, however often it was submitted', async () => {
+    const task = await createTaskRow(database, key);
+    await refuseAsBusy(task, 1);
+    await refuseAsBusy(task, 2);
+    await createRefund(finish())(task.id, 'processing_timeout', 'Too late.');
+    expect(recorded.map(({ upstream, failure }) => [upstream, failure])).to.deep.equal([
+      ['simulator', { fault: 'busy', status: null, message: 'No capacity' }],
+    ]);
+  });
+
+  it('have no call for a task that its customer cancels while its upstream is busy', async () => {
+    const task = await createTaskRow(database, key);
+    await refuseAsBusy(task, 1);
+    const { code, message, cancelledBy } = CANCELLED_BY_CUSTOMER;
+    await createRefund(finish())(task.id, code, message, cancelledBy);
+    expect(recorded).to.deep.equal([]);
+  });
 
   it('have no further call at the end of a task without an accepted job', async () => {
     const task = await createTaskRow(database, key);

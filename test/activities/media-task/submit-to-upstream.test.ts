@@ -93,6 +93,8 @@ describe('a submission', () => {
   let stopWorkers: () => Promise<void>;
   let failingPuts = 0;
   const rendered: Rendered[] = [];
+  /** The upstream and the fault of each counted call. */
+  const counted: (readonly [upstream: string, fault: string | null])[] = [];
   /** The jobs that were cancelled. */
   const cancelled: string[] = [];
   /** The upstreams whose lists fail for the patience of Genway, and are empty once after it. */
@@ -216,7 +218,7 @@ describe('a submission', () => {
       readInputs: async () => new Map(),
       providerPatienceMs: PROVIDER_PATIENCE_MS,
       metrics,
-      calls: { record: () => {} },
+      calls: { record: ({ upstream }, { failure }) => void counted.push([upstream, failure?.fault ?? null]) },
       clock: MACHINE_CLOCK,
     });
     const workflowBundle = { codePath: await testWorkflowBundle() };
@@ -614,6 +616,11 @@ describe('a submission', () => {
       const task = await run(await taskOn(busy, poor));
       expect(task).to.include({ status: 'succeeded', provider: busy });
       expect(rendersOf(task)).to.deep.equal([busy]);
+      const calls = counted.filter(([upstream]) => upstream === busy || upstream === poor);
+      expect(calls, 'without the submission that was refused for load').to.deep.equal([
+        [poor, 'access_refused'],
+        [busy, null],
+      ]);
     });
 
     it('moves from a route that answers with a job to a route that answers with files, and back', async () => {

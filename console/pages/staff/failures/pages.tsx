@@ -23,7 +23,7 @@ import { AnyId } from '../../../html/linked-ids.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { type DrawnResult, type PageResult, showPage, showPart, staff, type UserVisit } from '../../../page.ts';
-import { type Texts, wordFor } from '../../../texts/texts.ts';
+import { faultWords, type Texts, wordFor } from '../../../texts/texts.ts';
 
 const PATH = '/staff/failures';
 const OTHER_PERIODS = Object.keys(FAILURE_PERIODS).filter((name) => name !== 'hour');
@@ -128,7 +128,7 @@ function Report({ period, report: { routes, sums, bars } }: { period: FailurePer
               [fields.account_id, ({ accountId }) => (accountId === '' ? messages.others : <AnyId id={accountId} />)],
               'model',
               [fields.upstream, ({ upstream, format }) => <WithNote note={format || null}>{upstream}</WithNote>],
-              [fields.cause, ({ fault }) => reasonInWords(fault, texts)],
+              [fields.cause, ({ fault }) => faultWords(fault, texts)],
               [messages.message, ({ message }) => message, 'words'],
               [
                 fields.failures,
@@ -143,12 +143,6 @@ function Report({ period, report: { routes, sums, bars } }: { period: FailurePer
       )}
     </Polled>
   );
-}
-
-/** A reason is a fault of a call, or the error code of a task whose job failed. */
-function reasonInWords(fault: string, texts: Texts): string {
-  const word = wordFor('cause', fault, texts);
-  return word === fault ? wordFor('error_code', fault, texts) : word;
 }
 
 function percent(share: number, language: string): string {

@@ -11,7 +11,7 @@ import type { StoredSubmission } from '../../../../db/queries/submissions.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
 import { TASK_ERROR_CODES } from '../../../../domain/errors.ts';
 import type { JsonObject } from '../../../../domain/json.ts';
-import { MEDIA_FAULTS } from '../../../../domain/media-route.ts';
+import { NOT_TAKEN_CAUSES } from '../../../../domain/media-route.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES, reasonOf } from '../../../../domain/task.ts';
 import { withAccountNames } from '../../../account-names.ts';
 import { Badge, ButtonLink, Card, Facts, Money, WithNote, Pages, Polled, Time } from '../../../html/components.tsx';
@@ -101,7 +101,7 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
         <FieldFilter name="model" label={common.partOfModel} />
         <ChoiceFilter name="kind" all={taskMessages.allKinds} values={TASK_KINDS} />
         <ChoiceFilter name="error_code" all={common.allErrors} values={TASK_ERROR_CODES} />
-        <AttemptFilters faults={MEDIA_FAULTS} />
+        <AttemptFilters faults={NOT_TAKEN_CAUSES} />
         <FieldFilter name="batch_id" />
         <DayFilters />
       </Filters>,
@@ -245,11 +245,13 @@ function Renders({ task, submissions }: { task: Task; submissions: readonly Stor
         'job_id',
         [
           fields.cost_usd,
-          ({ cost, vendorCost }) => (
-            <WithNote note={vendorCost && `${vendorCost.amount} ${vendorCost.unit}`}>
-              {cost === null ? messages.notKnown : <Money amount={cost} />}
-            </WithNote>
-          ),
+          ({ cost, vendorCost, outcome }) =>
+            // A vendor charges for no job that it did not accept.
+            outcome === 'not_taken' ? null : (
+              <WithNote note={vendorCost && `${vendorCost.amount} ${vendorCost.unit}`}>
+                {cost === null ? messages.notKnown : <Money amount={cost} />}
+              </WithNote>
+            ),
           'number',
         ],
         'possible_loss_usd',

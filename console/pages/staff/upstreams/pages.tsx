@@ -12,7 +12,7 @@ import { usePage, useTexts } from '../../../html/page-context.ts';
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { hasPermission, type PageResult, showPage, showPart, staff, type UserVisit } from '../../../page.ts';
-import { wordFor } from '../../../texts/texts.ts';
+import { faultWords } from '../../../texts/texts.ts';
 import { authorshipOf } from '../reason.ts';
 
 const MINUTE_SECONDS = 60;
@@ -150,7 +150,7 @@ function UpstreamTable({ routes, overrides }: Health) {
               lastFailure === null ? null : (
                 <WithNote note={<Time at={lastFailure.failedAt} />}>
                   {[
-                    wordFor('cause', lastFailure.fault, texts),
+                    faultWords(lastFailure.fault, texts),
                     lastFailure.status === null ? '' : `HTTP ${lastFailure.status}`,
                     lastFailure.message,
                   ]
