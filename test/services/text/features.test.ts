@@ -46,11 +46,13 @@ const by = <Cell>(chat: Cell, responses: Cell, messages: Cell, native: Cell): Pe
   messages,
   'generate-content': native,
 });
-/** A feature that clients and upstreams of a format express in the same fields. */
-const alike = (name: string, fields: PerFormat<object | null>, more: Partial<Feature> = {}): Feature => ({
+type More = Partial<Omit<Feature, 'sent'> & { readonly sent: Partial<PerFormat<Sent>> }>;
+
+/** A feature that clients and upstreams of a format express in the same fields, except for the given upstreams. */
+const alike = (name: string, fields: PerFormat<object | null>, { sent, ...more }: More = {}): Feature => ({
   name,
   asked: fields,
-  sent: fields,
+  sent: { ...fields, ...sent },
   ...more,
 });
 const config = (fields: object): object => ({ generationConfig: fields });
@@ -77,7 +79,7 @@ const TOOLS = by<object>(
     tools: [{ functionDeclarations: [{ name: 'look', description: TOOL.description, parametersJsonSchema: SCHEMA }] }],
   },
 );
-const withTools = (name: string, choice: PerFormat<object>, more: Partial<Feature> = {}): Feature =>
+const withTools = (name: string, choice: PerFormat<object>, more: More = {}): Feature =>
   alike(
     name,
     by(
@@ -91,11 +93,11 @@ const withTools = (name: string, choice: PerFormat<object>, more: Partial<Featur
 
 const PNG = 'iVBORw0KGgo=';
 const DATA_URL = `data:image/png;base64,${PNG}`;
-const KEPT_FOR_AN_HOUR = {
-  messages: [
-    { role: 'user', content: [{ type: 'text', text: 'Hi', cache_control: { type: 'ephemeral', ttl: '1h' } }] },
-  ],
-};
+const marked = (cache_control: object): object => ({
+  messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi', cache_control }] }],
+});
+const MARKED = marked({ type: 'ephemeral' });
+const KEPT_FOR_AN_HOUR = marked({ type: 'ephemeral', ttl: '1h' });
 const THOUGHT: AnswerPart = { type: 'reasoning', text: 'Hm.' };
 
 /** A messages body with a document that has these fields. */
@@ -114,9 +116,9 @@ const CONVERSATION: readonly Feature[] = [
       { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] },
     ),
   ),
-  {
-    name: 'a system text',
-    asked: by<object>(
+  alike(
+    'a system text',
+    by<object>(
       {
         messages: [
           { role: 'system', content: 'Be kind.' },
@@ -127,19 +129,13 @@ const CONVERSATION: readonly Feature[] = [
       { system: 'Be kind.' },
       { systemInstruction: { parts: [{ text: 'Be kind.' }] } },
     ),
-    sent: by<Sent>(
-      {
-        messages: [
-          { role: 'system', content: 'Be kind.' },
-          { role: 'user', content: 'Hi' },
-        ],
+    {
+      sent: {
+        responses: (client) =>
+          client === 'responses' ? { instructions: 'Be kind.' } : { input: [{ role: 'system', content: 'Be kind.' }] },
       },
-      (client) =>
-        client === 'responses' ? { instructions: 'Be kind.' } : { input: [{ role: 'system', content: 'Be kind.' }] },
-      { system: 'Be kind.' },
-      { systemInstruction: { parts: [{ text: 'Be kind.' }] } },
-    ),
-  },
+    },
+  ),
   alike(
     'a picture',
     by<object>(
@@ -156,19 +152,14 @@ const CONVERSATION: readonly Feature[] = [
       { contents: [{ role: 'user', parts: [{ inlineData: { mimeType: 'image/png', data: PNG } }] }] },
     ),
   ),
-  {
-    name: 'a document to cite',
-    asked: by<object | null>(null, null, aboutDocument({ citations: { enabled: true } }), null),
-    sent: by<Sent>(null, null, aboutDocument({ citations: { enabled: true } }), null),
+  alike('a document to cite', by<object | null>(null, null, aboutDocument({ citations: { enabled: true } }), null), {
     named: { messages: 'document.citations' },
-  },
-  {
-    name: 'what a document is about, also under another name of the model',
-    route: { model: 'other' },
-    asked: by<object | null>(null, null, aboutDocument({ context: 'Of the city' }), null),
-    sent: by<Sent>(null, null, aboutDocument({ context: 'Of the city' }), null),
-    named: { messages: 'document.context' },
-  },
+  }),
+  alike(
+    'what a document is about, also under another name of the model',
+    by<object | null>(null, null, aboutDocument({ context: 'Of the city' }), null),
+    { route: { model: 'other' }, named: { messages: 'document.context' } },
+  ),
   alike(
     'a tool’s result',
     by<object>(
@@ -238,66 +229,55 @@ const TOOL_CHOICES: readonly Feature[] = [
     ),
     { answer: [text('Hello')], finish: 'stop' },
   ),
-  {
-    // The native format names the functions that may be called, so Genway omits the others.
-    ...withTools(
-      'a call of one tool',
-      by<object>(
-        { tool_choice: { type: 'function', function: { name: 'look' } } },
-        { tool_choice: { type: 'function', name: 'look' } },
-        { tool_choice: { type: 'tool', name: 'look' } },
-        { toolConfig: { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['look'] } } },
-      ),
-    ),
-    sent: by<Sent>(
-      (client) =>
-        client === 'generate-content'
-          ? { tool_choice: 'required' }
-          : { tool_choice: { type: 'function', function: { name: 'look' } } },
-      (client) =>
-        client === 'generate-content'
-          ? { tool_choice: 'required' }
-          : { tool_choice: { type: 'function', name: 'look' } },
-      (client) => ({ tool_choice: client === 'generate-content' ? { type: 'any' } : { type: 'tool', name: 'look' } }),
+  withTools(
+    'a call of one tool',
+    by<object>(
+      { tool_choice: { type: 'function', function: { name: 'look' } } },
+      { tool_choice: { type: 'function', name: 'look' } },
+      { tool_choice: { type: 'tool', name: 'look' } },
       { toolConfig: { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['look'] } } },
     ),
-  },
-  {
-    name: 'one call at a time',
-    asked: by<object | null>(
+    {
+      // The native format names the functions that may be called, so Genway omits the others.
+      sent: {
+        'chat-completions': (client) => ({
+          tool_choice: client === 'generate-content' ? 'required' : { type: 'function', function: { name: 'look' } },
+        }),
+        responses: (client) => ({
+          tool_choice: client === 'generate-content' ? 'required' : { type: 'function', name: 'look' },
+        }),
+        messages: (client) => ({
+          tool_choice: client === 'generate-content' ? { type: 'any' } : { type: 'tool', name: 'look' },
+        }),
+      },
+    },
+  ),
+  alike(
+    'one call at a time',
+    by<object | null>(
       { ...TOOLS['chat-completions'], parallel_tool_calls: false },
       { ...TOOLS.responses, parallel_tool_calls: false },
       { ...TOOLS.messages, tool_choice: { type: 'auto', disable_parallel_tool_use: true } },
       null,
     ),
-    sent: by<Sent>(
-      { parallel_tool_calls: false },
-      { parallel_tool_calls: false },
-      { tool_choice: { disable_parallel_tool_use: true } },
-      null,
-    ),
-    named: {
-      'chat-completions': 'parallel_tool_calls',
-      responses: 'parallel_tool_calls',
-      messages: 'tool_choice.disable_parallel_tool_use',
+    {
+      named: {
+        'chat-completions': 'parallel_tool_calls',
+        responses: 'parallel_tool_calls',
+        messages: 'tool_choice.disable_parallel_tool_use',
+      },
     },
-  },
-  {
-    name: 'strict arguments',
-    asked: by<object | null>(
-      { tools: [{ type: 'function', function: { ...TOOL, strict: true } }] },
-      { tools: [{ type: 'function', ...TOOL, strict: true }] },
+  ),
+  alike(
+    'strict arguments',
+    by<object | null>(
+      { tools: [{ type: 'function', function: { name: 'look', parameters: SCHEMA, strict: true } }] },
+      { tools: [{ type: 'function', name: 'look', parameters: SCHEMA, strict: true }] },
       { tools: [{ name: 'look', input_schema: SCHEMA, strict: true }] },
       null,
     ),
-    sent: by<Sent>(
-      { tools: [{ function: { strict: true } }] },
-      { tools: [{ strict: true }] },
-      { tools: [{ strict: true }] },
-      null,
-    ),
-    named: { 'chat-completions': 'tools.strict', responses: 'tools.strict', messages: 'tools.strict' },
-  },
+    { named: { 'chat-completions': 'tools.strict', responses: 'tools.strict', messages: 'tools.strict' } },
+  ),
 ];
 
 const CITY = text('{"city":"Oslo"}');
@@ -334,71 +314,62 @@ const OUTPUT: readonly Feature[] = [
     finish: 'stop',
     got: [CITY],
   },
-  {
-    // Upstreams of the messages and generate-content formats also receive instructions in words; the answer is checked.
-    name: 'an answer in JSON',
-    asked: by<object | null>(
+  alike(
+    'an answer in JSON',
+    by<object | null>(
       { response_format: { type: 'json_object' } },
       { text: { format: { type: 'json_object' } } },
       null,
       config({ responseMimeType: 'application/json' }),
     ),
-    sent: by<Sent>(
-      { response_format: { type: 'json_object' } },
-      { text: { format: { type: 'json_object' } } },
-      { system: 'Answer with one JSON object and nothing else: no explanation and no code fence around it.' },
-      config({ responseMimeType: 'application/json' }),
-    ),
-    answer: [CITY],
-  },
-  {
-    name: 'a short answer',
-    asked: by<object | null>({ verbosity: 'low' }, { text: { verbosity: 'low' } }, null, null),
-    sent: by<Sent>({ verbosity: 'low' }, { text: { verbosity: 'low' } }, null, null),
+    {
+      // Upstreams of the messages and generate-content formats also receive instructions in words; the answer is checked.
+      sent: {
+        messages: {
+          system: 'Answer with one JSON object and nothing else: no explanation and no code fence around it.',
+        },
+      },
+      answer: [CITY],
+    },
+  ),
+  alike('a short answer', by<object | null>({ verbosity: 'low' }, { text: { verbosity: 'low' } }, null, null), {
     named: { 'chat-completions': 'verbosity', responses: 'text.verbosity' },
-  },
-  {
-    name: 'two answers',
-    asked: by<object | null>({ n: 2 }, null, null, config({ candidateCount: 2 })),
-    sent: by<Sent>({ n: 2 }, {}, {}, config({ candidateCount: 2 })),
+  }),
+  alike('two answers', by<object | null>({ n: 2 }, null, null, config({ candidateCount: 2 })), {
+    sent: { responses: {}, messages: {} },
     answers: 2,
-  },
+  }),
 ];
 
+const level = (thinkingLevel: string): object => config({ thinkingConfig: { thinkingLevel } });
+const effort = (name: string): PerFormat<object> =>
+  by<object>(
+    { reasoning_effort: name },
+    { reasoning: { effort: name } },
+    { output_config: { effort: name } },
+    level(name.toUpperCase()),
+  );
+/** A level that an upstream of the native format gets: as its clients write the level, or in Genway's words. */
+const levelOf =
+  (name: string, native = name) =>
+  (client: WireFormatName): object =>
+    level(client === 'generate-content' ? native.toUpperCase() : name);
+
 const REASONING: readonly Feature[] = [
-  {
-    name: 'a high effort',
-    asked: by<object>(
-      { reasoning_effort: 'high' },
-      { reasoning: { effort: 'high' } },
-      { output_config: { effort: 'high' } },
-      config({ thinkingConfig: { thinkingLevel: 'HIGH' } }),
-    ),
-    sent: by<Sent>(
-      { reasoning_effort: 'high' },
-      { reasoning: { effort: 'high' } },
+  alike('a high effort', effort('high'), {
+    sent: {
       // Clients of the messages format request thinking themselves.
-      (client) => ({
+      messages: (client) => ({
         output_config: { effort: 'high' },
         ...(client !== 'messages' && { thinking: { type: 'adaptive' } }),
       }),
-      (client) => config({ thinkingConfig: { thinkingLevel: client === 'generate-content' ? 'HIGH' : 'high' } }),
-    ),
-  },
+      'generate-content': levelOf('high'),
+    },
+  }),
   {
     name: 'an effort that the model does not have, as the nearest',
-    asked: by<object | null>(
-      { reasoning_effort: 'minimal' },
-      { reasoning: { effort: 'minimal' } },
-      null,
-      config({ thinkingConfig: { thinkingLevel: 'MINIMAL' } }),
-    ),
-    sent: by<Sent>(
-      { reasoning_effort: 'low' },
-      { reasoning: { effort: 'low' } },
-      { output_config: { effort: 'low' } },
-      (client) => config({ thinkingConfig: { thinkingLevel: client === 'generate-content' ? 'MINIMAL' : 'low' } }),
-    ),
+    asked: { ...effort('minimal'), messages: null },
+    sent: { ...effort('low'), 'generate-content': levelOf('low', 'minimal') },
   },
   {
     name: 'a budget for reasoning',
@@ -415,59 +386,44 @@ const REASONING: readonly Feature[] = [
       config({ thinkingConfig: { thinkingBudget: 2_000 } }),
     ),
   },
-  {
-    name: 'an effort of a Claude model that has only budgets',
+  alike('an effort of a Claude model that has only budgets', effort('medium'), {
     route: { baseModel: 'claude-sonnet-4-5' },
-    asked: by<object>(
-      { reasoning_effort: 'medium' },
-      { reasoning: { effort: 'medium' } },
-      { output_config: { effort: 'medium' } },
-      config({ thinkingConfig: { thinkingLevel: 'MEDIUM' } }),
-    ),
-    sent: by<Sent>(
-      { reasoning_effort: 'medium' },
-      { reasoning: { effort: 'medium' } },
+    sent: {
       // Clients of the messages format request thinking themselves.
-      (client) => (client === 'messages' ? null : { thinking: { type: 'enabled', budget_tokens: 16_384 } }),
-      (client) => config({ thinkingConfig: { thinkingLevel: client === 'generate-content' ? 'MEDIUM' : 'medium' } }),
-    ),
+      messages: (client) => (client === 'messages' ? null : { thinking: { type: 'enabled', budget_tokens: 16_384 } }),
+      'generate-content': levelOf('medium'),
+    },
     named: { messages: 'output_config.effort' },
-  },
-  {
-    name: 'no reasoning',
-    asked: by<object>(
-      { reasoning_effort: 'none' },
-      { reasoning: { effort: 'none' } },
-      { thinking: { type: 'disabled' } },
-      config({ thinkingConfig: { thinkingBudget: 0 } }),
-    ),
-    sent: by<Sent>(
-      { reasoning_effort: 'none' },
-      { reasoning: { effort: 'none' } },
-      { thinking: { type: 'disabled' } },
+  }),
+  alike(
+    'no reasoning',
+    {
+      ...effort('none'),
+      messages: { thinking: { type: 'disabled' } },
+      'generate-content': config({ thinkingConfig: { thinkingBudget: 0 } }),
+    },
+    {
       // No level turns thinking off.
-      (client) => config({ thinkingConfig: hasBudget(client) ? { thinkingBudget: 0 } : { thinkingLevel: 'low' } }),
-    ),
-  },
-  {
-    name: 'the thinking to be shown',
-    asked: by<object>(
-      {},
-      {},
-      { thinking: { type: 'adaptive' } },
-      config({ thinkingConfig: { includeThoughts: true } }),
-    ),
-    sent: by<Sent>(
-      {},
-      (client) => (client === 'responses' ? {} : { reasoning: { summary: 'auto' } }),
-      (client) =>
-        hasBudget(client)
-          ? { thinking: { type: 'adaptive', display: client === 'messages' ? undefined : 'summarized' } }
-          : {},
-      config({ thinkingConfig: { includeThoughts: true } }),
-    ),
-    answer: [THOUGHT, text('Hello')],
-  },
+      sent: {
+        'generate-content': (client) =>
+          hasBudget(client) ? config({ thinkingConfig: { thinkingBudget: 0 } }) : level('low'),
+      },
+    },
+  ),
+  alike(
+    'the thinking to be shown',
+    by<object>({}, {}, { thinking: { type: 'adaptive' } }, config({ thinkingConfig: { includeThoughts: true } })),
+    {
+      sent: {
+        responses: (client) => (client === 'responses' ? {} : { reasoning: { summary: 'auto' } }),
+        messages: (client) =>
+          hasBudget(client)
+            ? { thinking: { type: 'adaptive', display: client === 'messages' ? undefined : 'summarized' } }
+            : {},
+      },
+      answer: [THOUGHT, text('Hello')],
+    },
+  ),
   {
     name: 'the thinking to stay hidden',
     asked: by<object | null>(null, null, {}, {}),
@@ -499,59 +455,46 @@ function hasBudget(client: WireFormatName): boolean {
 }
 
 const STOP = ['END'];
+const SAMPLING = by<object>(
+  { temperature: 0.5, top_p: 0.9 },
+  { temperature: 0.5, top_p: 0.9 },
+  { temperature: 0.5, top_p: 0.9 },
+  config({ temperature: 0.5, topP: 0.9 }),
+);
 
 const SETTINGS: readonly Feature[] = [
-  {
-    name: 'temperature and top_p together of a Claude model that refuses both',
+  alike('temperature and top_p together of a Claude model that refuses both', SAMPLING, {
     route: { baseModel: 'claude-sonnet-4-5' },
-    asked: by<object>(
-      { temperature: 0.5, top_p: 0.9 },
-      { temperature: 0.5, top_p: 0.9 },
-      { temperature: 0.5, top_p: 0.9 },
-      config({ temperature: 0.5, topP: 0.9 }),
-    ),
-    sent: by<Sent>(
-      { temperature: 0.5, top_p: 0.9 },
-      { temperature: 0.5, top_p: 0.9 },
-      null,
-      config({ temperature: 0.5, topP: 0.9 }),
-    ),
+    sent: { messages: null },
     named: {
       'chat-completions': 'top_p',
       responses: 'top_p',
       messages: 'top_p',
       'generate-content': 'generationConfig.topP',
     },
-  },
-  {
-    // Genway cuts where the upstream cannot, and for messages clients also where it does not report the stop sequence.
-    name: 'a stop sequence',
-    asked: by<object | null>({ stop: STOP }, null, { stop_sequences: STOP }, config({ stopSequences: STOP })),
-    sent: by<Sent>(
-      (client) => (client === 'messages' ? {} : { stop: STOP }),
-      {},
-      { stop_sequences: STOP },
-      (client) => (client === 'messages' ? {} : config({ stopSequences: STOP })),
-    ),
-    answer: [text('Hello END and more')],
-    got: (client, upstream) => {
-      const isCutHere = upstream === 'responses' || (client === 'messages' && upstream !== 'messages');
-      return [text(isCutHere ? 'Hello ' : 'Hello END and more')];
+  }),
+  alike(
+    'a stop sequence',
+    by<object | null>({ stop: STOP }, null, { stop_sequences: STOP }, config({ stopSequences: STOP })),
+    {
+      // Genway cuts where the upstream cannot, and for messages clients also where it does not report the stop sequence.
+      sent: {
+        'chat-completions': (client) => (client === 'messages' ? {} : { stop: STOP }),
+        responses: {},
+        'generate-content': (client) => (client === 'messages' ? {} : config({ stopSequences: STOP })),
+      },
+      answer: [text('Hello END and more')],
+      got: (client, upstream) => {
+        const isCutHere = upstream === 'responses' || (client === 'messages' && upstream !== 'messages');
+        return [text(isCutHere ? 'Hello ' : 'Hello END and more')];
+      },
     },
-  },
+  ),
   alike(
     'a bound for the output',
     by<object>({ max_tokens: 99 }, { max_output_tokens: 99 }, { max_tokens: 99 }, config({ maxOutputTokens: 99 })),
   ),
-  alike(
-    'a temperature and a share of likely tokens',
-    by<object>(
-      { temperature: 0.5, top_p: 0.5 },
-      { temperature: 0.5, top_p: 0.5 },
-      { temperature: 0.5, top_p: 0.5 },
-      config({ temperature: 0.5, topP: 0.5 }),
-    ),
-  ),
+  alike('a temperature and a share of likely tokens', SAMPLING),
   alike('the likeliest tokens only', by<object | null>({ top_k: 7 }, null, { top_k: 7 }, config({ topK: 7 })), {
     named: { 'chat-completions': 'top_k', messages: 'top_k', 'generate-content': 'generationConfig.topK' },
   }),
@@ -576,36 +519,21 @@ const SETTINGS: readonly Feature[] = [
     ),
     { named: { 'chat-completions': 'image_url.detail', responses: 'input_image.detail' } },
   ),
-  {
-    name: 'marks for the cache',
-    asked: by<object | null>(
-      { messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi', cache_control: { type: 'ephemeral' } }] }] },
-      null,
-      { messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi', cache_control: { type: 'ephemeral' } }] }] },
-      null,
-    ),
-    sent: by<Sent>(
-      // The client's own body.
-      (client) => (client === 'chat-completions' ? {} : null),
-      null,
-      { messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi', cache_control: { type: 'ephemeral' } }] }] },
-      null,
-    ),
-    named: { 'chat-completions': 'cache_control', messages: 'cache_control' },
-  },
-  {
-    name: 'marks for the cache to keep for an hour',
-    asked: by<object | null>(KEPT_FOR_AN_HOUR, null, KEPT_FOR_AN_HOUR, null),
+  alike('marks for the cache', by<object | null>(MARKED, null, MARKED, null), {
     // An upstream of chat completions gets the client's own body.
-    sent: by<Sent>((client) => (client === 'chat-completions' ? KEPT_FOR_AN_HOUR : null), null, KEPT_FOR_AN_HOUR, null),
+    sent: { 'chat-completions': (client) => (client === 'chat-completions' ? MARKED : null) },
     named: { 'chat-completions': 'cache_control', messages: 'cache_control' },
-  },
-  {
-    name: 'a mark at the end of the request',
-    asked: by<object | null>(null, null, { cache_control: { type: 'ephemeral', ttl: '1h' } }, null),
-    sent: by<Sent>(null, null, { cache_control: { type: 'ephemeral', ttl: '1h' } }, null),
-    named: { messages: 'cache_control' },
-  },
+  }),
+  alike('marks for the cache to keep for an hour', by<object | null>(KEPT_FOR_AN_HOUR, null, KEPT_FOR_AN_HOUR, null), {
+    // An upstream of chat completions gets the client's own body.
+    sent: { 'chat-completions': (client) => (client === 'chat-completions' ? KEPT_FOR_AN_HOUR : null) },
+    named: { 'chat-completions': 'cache_control', messages: 'cache_control' },
+  }),
+  alike(
+    'a mark at the end of the request',
+    by<object | null>(null, null, { cache_control: { type: 'ephemeral', ttl: '1h' } }, null),
+    { named: { messages: 'cache_control' } },
+  ),
   {
     name: 'what only the vendor itself offers',
     asked: by<object>(
@@ -643,10 +571,10 @@ function readRequest(client: WireFormatName, fields: object, stream: boolean): R
   return { format: FORMATS[client], body, request, model, streamsArray: false };
 }
 
-/** The upstream exchanges of a request, and the answer that the client received. */
 /** A route to an upstream that speaks a format of clients. */
 type RouteInFormat = TextRoute & { readonly format: WireFormatName };
 
+/** The upstream exchanges of a request, and the answer that the client received. */
 async function exchange(read: Read, route: RouteInFormat, answer: TextResult) {
   const context = { ...renderContext(), request: { ...read.request, includeUsage: true } };
   const joined = joinedChoices(route, read.request);
