@@ -44,7 +44,7 @@ export const BATCH_STATUSES = [
 export type BatchStatus = (typeof BATCH_STATUSES)[number];
 
 /** The final statuses. */
-export const BATCH_ENDINGS = ['failed', 'completed', 'expired', 'cancelled'] as const satisfies readonly BatchStatus[];
+const BATCH_ENDINGS = ['failed', 'completed', 'expired', 'cancelled'] as const satisfies readonly BatchStatus[];
 export type BatchEnding = (typeof BATCH_ENDINGS)[number];
 
 export function isFinalBatch(status: BatchStatus): status is BatchEnding {

@@ -63,7 +63,7 @@ export interface RenderOrder extends RenderInputs {
 }
 
 /** Who can cancel a task. */
-export const CANCELLERS = ['operator', 'customer'] as const;
+const CANCELLERS = ['operator', 'customer'] as const;
 export type Canceller = (typeof CANCELLERS)[number];
 
 /** Why a task failed, as the client reads it. */

@@ -12,7 +12,7 @@ export const TASK_EVENTS = ['task.succeeded', 'task.failed'] as const;
 export const LATE_RESULT_EVENT = 'task.late_result';
 export const LOW_BALANCE_EVENT = 'account.balance_low';
 /** The events of batches. */
-export const BATCH_EVENTS = [
+const BATCH_EVENTS = [
   'batch.completed',
   'batch.failed',
   'batch.expired',

@@ -10,7 +10,7 @@ export const ACCOUNT_ACTIONS = ['edit', 'price', 'suspend', 'reopen', 'erase', '
 
 export const BATCH_ACTIONS = ['cancel', 'pause', 'resume', 'retry'] as const;
 
-export const REGISTRATION_ACTIONS = ['approve', 'reject', 'block', 'lift'] as const;
+const REGISTRATION_ACTIONS = ['approve', 'reject', 'block', 'lift'] as const;
 
 export type RegistrationActionKind = (typeof REGISTRATION_ACTIONS)[number];
 export type BatchActionKind = (typeof BATCH_ACTIONS)[number];

@@ -5,7 +5,7 @@ import { type Database, isDatabaseError } from '../database.ts';
 import { periodOfRequest } from '../period.ts';
 
 /** The kinds of things that a search finds. */
-export const MATCH_KINDS = [
+const MATCH_KINDS = [
   'account',
   'member',
   'apiKey',

@@ -31,7 +31,7 @@ export const MEASURED = {
 } as const;
 
 /** The assumptions that are not measured. */
-export const ASSUMED = {
+const ASSUMED = {
   /** The average use of a core, which leaves room for a peak and the loss of a zone. */
   usableShare: 0.6,
   /** `MEDIA_SLOTS` in `bin/parts/workers.ts`. */

@@ -59,7 +59,7 @@ const LIFETIME_SECONDS = 24 * 3600;
 const PASSWORD_SOURCE = 'password';
 
 /** Returns why an attempt is refused, or null if it is accepted. */
-export async function decideRegistration(
+async function decideRegistration(
   services: RegistrationServices,
   applicant: Applicant,
 ): Promise<RegistrationReason | null> {

@@ -9,7 +9,7 @@ import { cached } from '../cached.ts';
 type TaskOfAccount = Pick<Task, 'accountId' | 'id'>;
 
 /** @throws ServiceError `not_found` */
-export async function readOwnTask(database: Database, { accountId, id }: TaskOfAccount): Promise<Task> {
+async function readOwnTask(database: Database, { accountId, id }: TaskOfAccount): Promise<Task> {
   const task = await retryOnLostConnection(() => findAccountTask(database, accountId, id));
   if (task === null) throw new ServiceError('not_found', 'There is no such task in this account.');
   return task;

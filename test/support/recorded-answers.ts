@@ -10,7 +10,7 @@ import { MEDIA_PROTOCOL_NAMES, type MediaProtocol } from '../../providers/media/
 const FOLDER = new URL('../providers/media/recorded/', import.meta.url);
 
 /** The recorded situations. */
-export const ANSWER_KINDS = [
+const ANSWER_KINDS = [
   'submitted',
   'queued',
   'running',

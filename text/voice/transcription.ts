@@ -22,7 +22,7 @@ import {
 import { encodeEvent } from '../sse.ts';
 import type { ParseContext, SingleFormat, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 
-export const TRANSCRIPT_FORMATS = ['json', 'text', 'srt', 'vtt', 'verbose_json', 'diarized_json'] as const;
+const TRANSCRIPT_FORMATS = ['json', 'text', 'srt', 'vtt', 'verbose_json', 'diarized_json'] as const;
 export type TranscriptFormat = (typeof TRANSCRIPT_FORMATS)[number];
 
 const STREAMED_FORMATS: ReadonlySet<TranscriptFormat> = new Set(['json', 'text', 'diarized_json']);
@@ -119,7 +119,7 @@ export function secondsToHold(audio: Pick<AudioFile, 'bytes' | 'seconds'>): numb
   return secondsOf(audio) ?? maxSecondsOf(audio);
 }
 
-export function maxTranscriptTokens(audio: AudioFile): number {
+function maxTranscriptTokens(audio: AudioFile): number {
   return secondsToHold(audio) * MAX_TOKENS_PER_SECOND + TOKENS_AROUND;
 }
 
@@ -129,7 +129,7 @@ export function maxAudioTokens(audio: AudioFile): number {
 }
 
 /** What the upstream is asked for: Genway makes texts and subtitles itself, because they have neither usage nor duration. */
-export function requestedFormat({ format }: TranscriptionOptions): TranscriptFormat {
+function requestedFormat({ format }: TranscriptionOptions): TranscriptFormat {
   if (format === 'text') return 'json';
   return format === 'srt' || format === 'vtt' ? 'verbose_json' : format;
 }

@@ -5,7 +5,7 @@ import { text as readText } from 'node:stream/consumers';
 import { exportPKCS8, exportSPKI, generateKeyPair, importSPKI, jwtVerify } from 'jose';
 import { verifySignature, type AwsKey } from './aws-signature.ts';
 
-export const GOOGLE_TOKEN_URL = 'https://oauth2.googleapis.com/token';
+const GOOGLE_TOKEN_URL = 'https://oauth2.googleapis.com/token';
 export const AZURE_TENANT = 'tenant-1';
 export const AZURE_SECRET = 'a-client-secret';
 export const AWS_KEY: AwsKey = { secret: 'the-secret-access-key', sessionToken: null, expiresAtMs: Infinity };

@@ -32,7 +32,7 @@ export interface BatchAddress {
 }
 
 /** An upstream that takes longer to answer has failed. */
-export const MAX_REQUEST_MS = 60_000;
+const MAX_REQUEST_MS = 60_000;
 const MAX_JSON_BYTES = 64 * 2 ** 20;
 /** The answer to one request, as of a direct one. */
 const MAX_LINE_BYTES = 32 * 2 ** 20;
