@@ -105,11 +105,7 @@ async function detailsOf(task: Task, visit: MemberVisit, { database }: ApiServic
   ]);
   const apiKey = keys.get(task.apiKeyId);
   const mayRepeat = hasMemberPermission(account.role, 'develop');
-  const { tasks: messages, common, fields } = texts;
   const path = `/console/accounts/${task.accountId}/tasks/${task.id}/details`;
-  const { images = [], referenceVideos = [], referenceAudios = [] } = task.request;
-  const inputs = [...images, ...referenceVideos, ...referenceAudios];
-  const settings = settingsOf(task.request, texts);
   return (
     <Polled path={path} seconds={2} isFinal={isFinal(task.status)}>
       <Card>
@@ -119,53 +115,65 @@ async function detailsOf(task: Task, visit: MemberVisit, { database }: ApiServic
         <p class="row">
           <DownloadLinks task={task} />
           {mayRepeat ? (
-            <a href={`/console/accounts/${task.accountId}/playground?task=${task.id}`}>{messages.useAgain}</a>
+            <a href={`/console/accounts/${task.accountId}/playground?task=${task.id}`}>{texts.tasks.useAgain}</a>
           ) : null}
         </p>
       </Card>
       {late === null ? null : <LateOffer task={task} late={late} mayClaim={mayRepeat} />}
-      <Card title={messages.request}>
-        <Facts
-          facts={[
-            [
-              fields.status,
-              <>
-                <Chosen name="status" value={task.status} />
-                {task.failure === null ? null : (
-                  <>
-                    <p>{wordFor('failure_reason', reasonOf(task.failure), texts)}</p>
-                    <p class="soft">{task.failure.message}</p>
-                  </>
-                )}
-              </>,
-            ],
-            [fields.prompt, task.request.prompt],
-            [fields.model, task.model],
-            settings.length === 0 ? null : [messages.settings, settings.join(', ')],
-            inputs.length === 0
-              ? null
-              : [
-                  messages.inputs,
-                  <ul class="plain">
-                    {inputs.map((link) => (
-                      <li>
-                        <code>{link}</code>
-                      </li>
-                    ))}
-                  </ul>,
-                ],
-            apiKey === undefined ? null : [fields.key, apiKey.name || apiKey.hint],
-            [common.price, <Money amount={task.price} />],
-            task.endUser === null ? null : [fields.end_user, task.endUser],
-            task.priceList === null ? null : [fields.price_list, task.priceList],
-            [fields.created_at, <Time at={task.createdAt} />],
-            isFinal(task.status) ? [common.took, durationOf(task, texts)] : null,
-            [messages.id, <ShortId id={task.id} href={null} />],
-          ]}
-        />
-      </Card>
+      <RequestCard task={task} keyName={apiKey && (apiKey.name || apiKey.hint)} />
       <TaskEvents task={task} deliveries={deliveries} visit={visit} path={path} />
     </Polled>
+  );
+}
+
+/** The request of a task, with its status and its price. */
+function RequestCard({ task, keyName }: { readonly task: Task; readonly keyName: string | undefined }) {
+  const texts = useTexts();
+  const { tasks: messages, common, fields } = texts;
+  const { images = [], referenceVideos = [], referenceAudios = [] } = task.request;
+  const inputs = [...images, ...referenceVideos, ...referenceAudios];
+  const settings = settingsOf(task.request, texts);
+  return (
+    <Card title={messages.request}>
+      <Facts
+        facts={[
+          [
+            fields.status,
+            <>
+              <Chosen name="status" value={task.status} />
+              {task.failure === null ? null : (
+                <>
+                  <p>{wordFor('failure_reason', reasonOf(task.failure), texts)}</p>
+                  <p class="soft">{task.failure.message}</p>
+                </>
+              )}
+            </>,
+          ],
+          [fields.prompt, task.request.prompt],
+          [fields.model, task.model],
+          settings.length === 0 ? null : [messages.settings, settings.join(', ')],
+          inputs.length === 0
+            ? null
+            : [
+                messages.inputs,
+                <ul class="plain">
+                  {inputs.map((link) => (
+                    <li>
+                      <code>{link}</code>
+                    </li>
+                  ))}
+                </ul>,
+              ],
+          keyName === undefined ? null : [fields.key, keyName],
+          [common.price, <Money amount={task.price} />],
+          task.endUser === null ? null : [fields.end_user, task.endUser],
+          task.priceList === null ? null : [fields.price_list, task.priceList],
+          [fields.created_at, <Time at={task.createdAt} />],
+          isFinal(task.status) ? [common.took, durationOf(task, texts)] : null,
+          [messages.id, <ShortId id={task.id} href={null} />],
+        ]}
+      />
+    </Card>
   );
 }
 
