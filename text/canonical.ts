@@ -235,6 +235,8 @@ export interface TextRequest extends Cacheable {
   readonly hasVendorTools?: boolean | undefined;
   /** Responses only: the types of tools, and of records of their calls, that the client runs and only the format's vendor knows. */
   readonly vendorTools?: readonly string[] | undefined;
+  /** Responses only: the answer is a summary of the conversation, for a later request. */
+  readonly isSummary?: boolean | undefined;
   /** Messages only: the vendor's betas that the client uses, and that fields of its body need. */
   readonly betas?: readonly string[] | undefined;
   /** Messages only: the request has documents or search results with fields that no other format has, such as citations. */

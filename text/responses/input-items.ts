@@ -37,6 +37,7 @@ import {
 } from '../read.ts';
 import { readRefusal } from '../settings.ts';
 import { mergeNeighbours } from '../turns.ts';
+import { COMPACTION_TRIGGER, readSummary } from './compaction.ts';
 import { flatName, TOOL_SEARCH, TOOLS, VENDOR_TOOL_ITEMS } from './tools.ts';
 import { COMPACTION_ITEMS, ITEM_ID_PREFIXES } from './types.ts';
 
@@ -139,7 +140,8 @@ const additionalToolsItem = fields({ type: oneOf(['additional_tools']), tools: T
  */
 const HOSTED_ITEMS = [
   ...COMPACTION_ITEMS,
-  'compaction_trigger',
+  COMPACTION_TRIGGER,
+  'agent_reasoning',
   'web_search_call',
   'file_search_call',
   'code_interpreter_call',
@@ -201,6 +203,7 @@ const agentPart = named(
   'ResponsesAgentPart',
   typed<TextPart>({
     input_text: textPart,
+    text: textPart,
     encrypted_content: object({ encrypted_content: readString }, ({ encrypted_content: text }) => ({
       type: 'text',
       text,
@@ -305,9 +308,11 @@ function readItem(value: unknown, path: string): Turn[] {
       return [agentMessageItem(item, path)];
     case 'item_reference':
       return dropReference(referenceItem(item, path));
-    default:
+    default: {
       // Tools, which are no turns, or records of hosted tools.
-      return [];
+      const summary = readSummary(item);
+      return summary === null ? [] : [{ role: 'user', parts: [{ type: 'text', text: summary }] }];
+    }
   }
 }
 

@@ -3,6 +3,7 @@ import type { TextRequest, Turn } from '../canonical.ts';
 import { compact } from '../read.ts';
 import { unusedFields } from '../unused-fields.ts';
 import type { ParseContext } from '../wire-format.ts';
+import { asksForSummary, summaryRequest } from './compaction.ts';
 import { READ_REQUEST } from './request-shape.ts';
 import { findOmittedTools, findVendorTools, findWebSearch, toolsOfInput } from './tools.ts';
 
@@ -16,7 +17,7 @@ export function parseRequest(body: unknown, { compatibility = 'specification' }:
   const listed = request.get('tools') ?? [];
   const tools = [...listed, ...toolsOfInput(request.object['input'], listed)];
   const { toolChoice, allowed } = request.get('tool_choice') ?? {};
-  return compact({
+  const read: TextRequest = compact({
     model: request.get('model'),
     stream: request.get('stream') ?? false,
     turns: [...instructionsOf(request), ...request.get('input')],
@@ -38,6 +39,7 @@ export function parseRequest(body: unknown, { compatibility = 'specification' }:
     vendorTools: findVendorTools(request.object),
     echo: echoOf(request),
   });
+  return asksForSummary(request.object) ? summaryRequest(read) : read;
 }
 
 function echoOf(request: Request): TextRequest['echo'] {

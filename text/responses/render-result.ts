@@ -17,6 +17,7 @@ import { compact } from '../read.ts';
 import { withSearches } from '../web-search.ts';
 import type { RenderContext } from '../wire-format.ts';
 import { renderTextConfig, renderTool, renderToolChoice } from './build-request.ts';
+import { renderSummaryItem } from './compaction.ts';
 import { callKindOf, objectOfText, ownToolOf } from './tools.ts';
 import {
   ITEM_ID_PREFIXES,
@@ -39,6 +40,11 @@ const INCOMPLETE_REASONS: Partial<Readonly<Record<FinishReason, IncompleteReason
 export function renderResult(result: TextResult, context: RenderContext): JsonObject {
   const [choice] = result.choices;
   if (choice === undefined) throw new Error('an answer has at least one choice');
+  const summary = context.request.isSummary === true ? textOf(choice.parts) : '';
+  if (summary !== '') {
+    const item = renderSummaryItem(summary, itemId({ type: 'summary' }, 0, context));
+    return renderFinished(choice.finish, [item], result.usage, context);
+  }
   const { images = [], searches = [] } = choice;
   const isEmpty = images.length === 0 && isReasoningOnly(choice.parts);
   const parts = isEmpty ? [...choice.parts, EMPTY_TEXT] : choice.parts;
@@ -53,6 +59,10 @@ export function renderResult(result: TextResult, context: RenderContext): JsonOb
     ...images.map((image, index) => renderImage(image, itemId({ type: 'image' }, rendered.length + index, context))),
   ];
   return renderFinished(choice.finish, output, result.usage, context);
+}
+
+function textOf(parts: readonly AnswerPart[]): string {
+  return parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
 
 /** @param image null while the image is announced */

@@ -29,6 +29,7 @@ import {
   renderText,
   renderUnfinished,
 } from './render-result.ts';
+import { renderSummaryItem } from './compaction.ts';
 import { callKindOf, ownToolOf } from './tools.ts';
 import type { ItemKind, ItemStatus, OutputItem } from './types.ts';
 
@@ -44,6 +45,9 @@ export function renderKeepAlive(eventCount: number): string {
   const type = 'keepalive';
   return encodeEvent(JSON.stringify({ type, sequence_number: eventCount - 1 }), type);
 }
+
+/** The events of an answer that are of none of its parts. */
+const EVENTS_OF_WHOLE: ReadonlySet<StreamEvent['type']> = new Set(['response-start', 'usage', 'finish']);
 
 /** The item that is being written. */
 interface OpenItem {
@@ -62,6 +66,8 @@ class ResponsesStreamRenderer implements Stage<StreamEvent, string> {
   readonly #searches = new Map<string, number>();
   /** Images follow the other items, none of which they may interrupt. */
   readonly #images: AnswerImage[] = [];
+  /** The text of a summary, which clients get whole; null if the answer is none. */
+  #summary: string | null;
   #open: OpenItem | null = null;
   #sequenceNumber = 0;
   #usage: Usage = UNREPORTED_USAGE;
@@ -69,9 +75,12 @@ class ResponsesStreamRenderer implements Stage<StreamEvent, string> {
 
   constructor(context: RenderContext) {
     this.#context = context;
+    this.#summary = context.request.isSummary === true ? '' : null;
   }
 
   push(event: StreamEvent, emit: Emit<string>): void {
+    if (this.#summary !== null && event.type === 'text-delta') this.#summary += event.text;
+    if (this.#summary !== null && !EVENTS_OF_WHOLE.has(event.type)) return;
     switch (event.type) {
       case 'response-start': {
         const response = renderUnfinished(this.#context);
@@ -113,7 +122,10 @@ class ResponsesStreamRenderer implements Stage<StreamEvent, string> {
   end(emit: Emit<string>): void {
     const status = lastStatusOf(this.#finish);
     const hasImages = this.#images.length > 0;
-    const wantsText = !hasImages && isReasoningOnly(this.#parts);
+    const summary = this.#summary ?? '';
+    const hasSummary = summary !== '';
+    if (hasSummary) this.#addSummary(summary, emit);
+    const wantsText = !hasImages && !hasSummary && isReasoningOnly(this.#parts);
     this.#endItem(wantsText || hasImages ? 'completed' : status, emit);
     for (const image of this.#images) this.#addImage(image, emit);
     if (wantsText) {
@@ -163,6 +175,15 @@ class ResponsesStreamRenderer implements Stage<StreamEvent, string> {
     const item = renderSearch(event, itemId({ type: 'web-search' }, index, this.#context));
     this.#output[index] = item;
     this.#emit('response.web_search_call.completed', { output_index: index, item_id: item.id }, emit);
+    this.#emit('response.output_item.done', { output_index: index, item }, emit);
+  }
+
+  #addSummary(summary: string, emit: Emit<string>): void {
+    const index = this.#output.length;
+    const id = itemId({ type: 'summary' }, index, this.#context);
+    const item = renderSummaryItem(summary, id);
+    this.#output.push(item);
+    this.#emit('response.output_item.added', { output_index: index, item }, emit);
     this.#emit('response.output_item.done', { output_index: index, item }, emit);
   }
 

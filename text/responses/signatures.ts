@@ -1,6 +1,7 @@
 /** The signatures of responses bodies: encrypted reasoning, and encrypted summaries of conversations. */
 import type { JsonObject } from '../../domain/json.ts';
 import { mapField, mapItems } from '../map-json.ts';
+import { readSummary } from './compaction.ts';
 import { COMPACTION_ITEMS } from './types.ts';
 import { replaceText, type ReplaceSignature, type SignaturePlaces } from '../signatures.ts';
 
@@ -17,5 +18,7 @@ export const signaturePlaces: SignaturePlaces = {
 const SIGNED_ITEMS: ReadonlySet<unknown> = new Set(['reasoning', ...COMPACTION_ITEMS]);
 
 function itemOf(item: JsonObject, replace: ReplaceSignature): JsonObject | null {
+  const summary = readSummary(item);
+  if (summary !== null) return { type: 'message', role: 'user', content: [{ type: 'input_text', text: summary }] };
   return SIGNED_ITEMS.has(item['type']) ? replaceText(item, 'encrypted_content', replace) : item;
 }

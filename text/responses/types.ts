@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../domain/json.ts';
 import type { AnswerPart } from '../canonical.ts';
 
-export type ItemKind = AnswerPart['type'] | 'web-search' | 'image';
+export type ItemKind = AnswerPart['type'] | 'web-search' | 'image' | 'summary';
 
 /** The prefixes of output items' ids, the same as at the format's original service. */
 export const ITEM_ID_PREFIXES: Readonly<Record<ItemKind, string>> = {
@@ -11,6 +11,7 @@ export const ITEM_ID_PREFIXES: Readonly<Record<ItemKind, string>> = {
   'tool-call': 'fc_',
   'web-search': 'ws_',
   image: 'ig_',
+  summary: 'cmp_',
 };
 
 /** The types of items that hold the vendor's encrypted summary of a conversation; Codex knows all three. */
@@ -91,6 +92,12 @@ export interface ImageItem {
   readonly result: string | null;
 }
 
+export interface CompactionItem {
+  readonly id: string;
+  readonly type: 'compaction';
+  readonly encrypted_content: string;
+}
+
 export type OutputItem =
   | MessageItem
   | ReasoningItem
@@ -98,7 +105,8 @@ export type OutputItem =
   | CustomCallItem
   | ToolSearchCallItem
   | WebSearchCallItem
-  | ImageItem;
+  | ImageItem
+  | CompactionItem;
 
 export interface ResponseUsage {
   readonly input_tokens: number;

@@ -76,7 +76,7 @@ describe('responses request', () => {
     [wrongItem({ role: 'user', content: 5 }), '"input[0].content" must be a string or an array'],
     [
       wrongItem({ type: 'computer_call', id: 'cu_1' }),
-      '"input[0].type" must be one of: [message reasoning function_call function_call_output custom_tool_call custom_tool_call_output tool_search_call tool_search_output additional_tools agent_message image_generation_call compaction compaction_summary context_compaction compaction_trigger web_search_call file_search_call code_interpreter_call mcp_list_tools mcp_call mcp_approval_request mcp_approval_response apply_patch_call apply_patch_call_output local_shell_call local_shell_call_output shell_call shell_call_output item_reference]',
+      '"input[0].type" must be one of: [message reasoning function_call function_call_output custom_tool_call custom_tool_call_output tool_search_call tool_search_output additional_tools agent_message image_generation_call compaction compaction_summary context_compaction compaction_trigger agent_reasoning web_search_call file_search_call code_interpreter_call mcp_list_tools mcp_call mcp_approval_request mcp_approval_response apply_patch_call apply_patch_call_output local_shell_call local_shell_call_output shell_call shell_call_output item_reference]',
     ],
     [
       { ...base, input: [{ type: 'additional_tools', tools: [{ type: 'custom' }] }, message('user', 'Hi')] },
