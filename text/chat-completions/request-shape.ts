@@ -21,6 +21,7 @@ import {
   ignored,
   ignoredAs,
   object,
+  forwarded,
   forwardedAs,
   type ReaderSelector,
   record,
@@ -320,6 +321,23 @@ const OPENROUTER_SETTINGS = {
   usage: ignoredAs('object'),
 };
 
+/** Of vLLM, Mistral and OpenRouter: https://docs.vllm.ai/en/latest/serving/openai_compatible_server. */
+const VENDOR_SETTINGS = {
+  guided_choice: forwardedAs('array'),
+  guided_grammar: forwardedAs('string'),
+  guided_json: forwarded,
+  guided_regex: forwardedAs('string'),
+  ignore_eos: forwardedAs('boolean'),
+  min_tokens: forwardedAs('number'),
+  mm_processor_kwargs: forwardedAs('object'),
+  random_seed: forwardedAs('number'),
+  safe_prompt: forwardedAs('boolean'),
+  skip_special_tokens: forwardedAs('boolean'),
+  stop_token_ids: forwardedAs('array'),
+  structured_outputs: forwardedAs('object'),
+  top_a: forwardedAs('number'),
+};
+
 const requestOf = (select: ReaderSelector) =>
   fields(
     {
@@ -376,6 +394,7 @@ const requestOf = (select: ReaderSelector) =>
       thinking_budget: forwardedAs('number'),
       tool_stream: forwardedAs('boolean'),
       extra_body: ignoredAs('object'),
+      ...VENDOR_SETTINGS,
       ...OPENROUTER_SETTINGS,
       audio,
       // No effect unless the route passes it on.

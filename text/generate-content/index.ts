@@ -2,6 +2,7 @@
 import { presentTypedError } from '../../domain/error-envelope.ts';
 import { renderError } from '../chat-completions/errors.ts';
 import type { WireFormat } from '../wire-format.ts';
+import { adoptBody } from './adopt-body.ts';
 import { buildRequest, forwardRequest } from './build-request.ts';
 import { inputCount } from './count-input.ts';
 import { createRepairer } from './repair.ts';
@@ -35,6 +36,7 @@ export const generateContent: WireFormat = {
     hasStopSequence: false,
     // The Python SDK mistakes a comment for data.
     keepAliveFrame: null,
+    adoptBody,
     parseRequest,
     renderResult,
     renderStream,

@@ -19,6 +19,26 @@ describe('the body of Claude Code', () => {
     });
   }
 
+  it('has summaries of the vendor as text, and no marks of fallbacks', () => {
+    // contract 4.8.3:29
+    const content = [
+      { type: 'compaction', content: 'So far.' },
+      { type: 'compaction', content: null },
+      { type: 'fallback' },
+    ];
+    const text = { type: 'text', text: 'Hi' };
+    expect(adoptBody({ messages: [{ role: 'assistant', content: [...content, text] }] })).to.deep.equal({
+      messages: [{ role: 'assistant', content: [{ type: 'text', text: 'So far.' }, text] }],
+    });
+    const others = {
+      messages: [
+        { role: 'user', content },
+        { role: 'assistant', content: 'Hi' },
+      ],
+    };
+    expect(adoptBody(others)).to.equal(others);
+  });
+
   it('stays as it is without the line at its start', () => {
     // contract 4.8.3:25
     const bodies: readonly JsonObject[] = [
