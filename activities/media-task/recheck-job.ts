@@ -46,12 +46,12 @@ export function createRecheckJob(dependencies: MediaTaskDependencies) {
     const jobId = (await findJob(task, last)) ?? jobIdOfWorkflow ?? null;
     if (jobId === null) return NOTHING;
     const upstream = upstreamOf(dependencies, task);
-    const state = await upstream.status(jobId, Context.current().cancellationSignal).catch(async (error: unknown) => {
-      const isLast = Context.current().info.attempt >= RECHECK.attempts;
-      if (isLast && error instanceof Error) await recordNoResult(task, 'processing_timeout', error.message);
-      return retryAfterRequestedWait(error, STORE_LIMIT_MS);
-    });
-    if (state.state === 'unknown') throw new Error('The upstream does not know the job at the moment.');
+    const state = await upstream
+      .status(jobId, Context.current().cancellationSignal)
+      .catch((error: unknown) => failAttempt(task, error));
+    if (state.state === 'unknown') {
+      return failAttempt(task, new Error('The upstream does not know the job at the moment.'));
+    }
     if (state.state === 'failed') {
       const verdict = await readVerdict(task, upstream, state);
       if (isInTime(task, state.endedAt)) throw verdict;
@@ -61,6 +61,14 @@ export function createRecheckJob(dependencies: MediaTaskDependencies) {
     await recordCost(task, state.cost ?? null);
     return isInTime(task, state.endedAt) ? { state: 'rendered', jobId } : NOTHING;
   };
+
+  /** Without a verdict at the last attempt, operators read why the upstream gave none. */
+  async function failAttempt(task: Task, error: unknown): Promise<never> {
+    if (error instanceof Error && Context.current().info.attempt >= RECHECK.attempts) {
+      await recordNoResult(task, 'processing_timeout', error.message);
+    }
+    return retryAfterRequestedWait(error, STORE_LIMIT_MS);
+  }
 
   /** The job of the task, if its upstream answers with jobs. */
   async function findJob(task: Task, last: StoredSubmission | undefined): Promise<string | null> {

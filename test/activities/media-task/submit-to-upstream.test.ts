@@ -109,6 +109,8 @@ describe('a submission', () => {
   const forgets = new Map<string, number>();
   /** The upstreams whose polls fail ten times, and for twice the patience of Genway. */
   const latePolls = new Set<string>();
+  /** The jobs whose state the vendor refuses to show, as after the key was revoked. */
+  const locked = new Set<string>();
   /** The upstreams that finish jobs and name no file. */
   const withoutFiles = new Set<string>();
   /** Each upstream's next responses, in order. */
@@ -164,6 +166,7 @@ describe('a submission', () => {
       }
       if (action === 'jobs') {
         asked.push(String(id));
+        if (locked.has(String(id))) return void response.writeHead(401, { 'retry-after': '0.05' }).end('{}');
         const isEarly = calls.length < 10 || sinceFirstMs < 2 * PROVIDER_PATIENCE_MS;
         if (latePolls.has(upstream) && isEarly) return answer(503, {});
         const forgetsLeft = forgets.get(String(id)) ?? 0;
@@ -703,6 +706,14 @@ describe('a submission', () => {
       const task = await submitted({ ended_at: BEFORE });
       forgets.set(task.id, 1);
       expect((await run(task)).status).to.equal('succeeded');
+    });
+
+    it('Genway refunds the task if the vendor refuses every check, and records the vendor’s answer for operators', async () => {
+      const task = await submitted({ ended_at: BEFORE });
+      locked.add(task.id);
+      expect((await run(task)).failure).to.include({ code: 'processing_timeout' });
+      const [submission] = await listSubmissions(database, task.id);
+      expect(submission).to.include({ code: 'processing_timeout', detail: 'the upstream answered 401' });
     });
 
     it('waits as long as the vendor requests before the next check', async () => {
