@@ -56,7 +56,8 @@ async function open(url: URL, options: DownloadOptions, signal: AbortSignal): Pr
   if (!carrier) throw resultGone('the link leads to an address that is not public');
   return wrapNetworkErrors(signal, () =>
     request(url, {
-      headers: { 'user-agent': USER_AGENT, ...carrier.headers },
+      // Without the header, a server may compress the file (RFC 9110, section 12.5.3).
+      headers: { 'accept-encoding': 'identity', 'user-agent': USER_AGENT, ...carrier.headers },
       dispatcher: carrier.dispatcher,
       headersTimeout: options.idleTimeoutMs,
       bodyTimeout: options.idleTimeoutMs,

@@ -96,6 +96,8 @@ async function send(options: Exchange, signal: AbortSignal): Promise<Answer> {
     method: options.method,
     headers: {
       accept: 'application/json',
+      // Without the header, a server may compress its answer (RFC 9110, section 12.5.3).
+      'accept-encoding': 'identity',
       'user-agent': USER_AGENT,
       ...(options.body && { 'content-length': String(options.body.byteLength) }),
       ...options.headers,

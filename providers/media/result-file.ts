@@ -9,3 +9,12 @@ export type ResultFile =
 export interface ResultDownload {
   readonly body: ReadableStream<Uint8Array>;
 }
+
+/** The start of a data URL in base64 (RFC 2397). */
+const DATA_URL = /^data:[^,]{0,255};base64,/i;
+
+/** The file in a data URL, which relays send in the place of a link or of base64 alone; null for any other text. */
+export function bytesInDataUrl(url: string): Uint8Array | null {
+  const [head] = DATA_URL.exec(url) ?? [];
+  return head === undefined ? null : Buffer.from(url.slice(head.length), 'base64');
+}

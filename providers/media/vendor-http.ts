@@ -4,7 +4,7 @@
  */
 import type { Dispatcher } from 'undici';
 import { PROVIDER_ANSWER_MS, DOWNLOAD_SILENCE_MS } from '../../domain/step-limits.ts';
-import type { ResultDownload, ResultFile } from './result-file.ts';
+import { bytesInDataUrl, type ResultDownload, type ResultFile } from './result-file.ts';
 import { CredentialsError, type SentRequest } from '../credentials/credentials.ts';
 import { type Answer, exchange, isSuccess, type Exchange, unreachableStatusError } from './exchange.ts';
 import type { Authorization } from './credentials.ts';
@@ -163,6 +163,8 @@ export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
 
     async download(file, signal) {
       if ('bytes' in file) return held(file.bytes);
+      const bytes = bytesInDataUrl(file.url);
+      if (bytes !== null) return held(bytes);
       const idleTimeoutMs = options.downloadIdleTimeoutMs ?? DOWNLOAD_SILENCE_MS;
       return openDownload(file.url, { carrierOf, idleTimeoutMs }, signal);
     },

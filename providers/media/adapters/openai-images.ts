@@ -12,7 +12,7 @@ import { costIn, mergeParams } from '../json.ts';
 import { openaiRefusal, openaiRefusalInSuccess } from '../openai-errors.ts';
 import { OutcomeUnknownError } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
-import type { ResultFile } from '../result-file.ts';
+import { bytesInDataUrl, type ResultFile } from '../result-file.ts';
 
 const TRAITS: KindTraits = {
   answers: 'files',
@@ -83,9 +83,11 @@ function without(fields: JsonObject, names: readonly string[]): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)));
 }
 
-/** Other gateways may answer with links. */
+/** Other gateways may answer with links, and with data URLs in both fields. */
 function fileOf({ b64_json: base64, url }: JsonObject): readonly ResultFile[] {
-  if (typeof base64 === 'string') return [{ bytes: Buffer.from(base64, 'base64'), mimeType: null }];
+  if (typeof base64 === 'string') {
+    return [{ bytes: bytesInDataUrl(base64) ?? Buffer.from(base64, 'base64'), mimeType: null }];
+  }
   return typeof url === 'string' ? [{ url, mimeType: null }] : [];
 }
 

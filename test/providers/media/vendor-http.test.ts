@@ -276,6 +276,28 @@ describe('HTTP with an upstream of media', () => {
       expect(seen).to.deep.equal([undefined]);
     });
 
+    it('return the file in a data URL, whatever its parameters', async () => {
+      const http = connect('http://127.0.0.1:9');
+      for (const head of ['data:image/png;base64', 'DATA:image/png;charset=x;base64', 'data:;base64']) {
+        expect(await fetched(http, `${head},${Buffer.from('file').toString('base64')}`), head).to.equal('file');
+      }
+      const error = await rejectionOf(fetched(http, 'data:text/plain,file'));
+      expect(error).to.be.instanceOf(JobRefusedError).with.property('code', 'result_transfer_failed');
+    });
+
+    it('ask for the file as it is, like all calls, because a server may otherwise compress it', async () => {
+      const seen: unknown[] = [];
+      const { url } = await serve((request, response) => {
+        seen.push(request.headers['accept-encoding']);
+        response.end('{}');
+      });
+      const http = connect(url);
+      await fetched(http, `${url}/file`);
+      await http.send({ path: 'job' }, signal);
+      await http.submit(CALL, LIMITS, () => null, signal);
+      expect(seen).to.deep.equal(['identity', 'identity', 'identity']);
+    });
+
     it('return a file that is already in memory', async () => {
       const http = connect('http://127.0.0.1:9');
       const { body } = await http.download({ bytes: Buffer.from('file'), mimeType: 'x/y' }, signal);

@@ -139,6 +139,15 @@ describe('OpenAI’s images', () => {
     expect(files).to.deep.equal([{ url: 'https://files.example.com/1.png', mimeType: null }]);
   });
 
+  it('may be returned as data URLs by other gateways', async () => {
+    const url = `data:image/png;base64,${pngFile().toString('base64')}`;
+    const { files } = await answeredWith(200, { data: [{ b64_json: url }, { url }] });
+    expect(files).to.deep.equal([
+      { bytes: pngFile(), mimeType: null },
+      { url, mimeType: null },
+    ]);
+  });
+
   function answeredWith(status: number, body: object) {
     return usingVendor(openaiImages, body, (other) => filesIn(other, imageRequest()), { status });
   }
