@@ -121,8 +121,10 @@ export const fal: MediaAdapter = {
     const path = pathOf(jobId);
     const answer = await http.send({ path: `${path}/status` }, signal);
     if (isMissing(answer)) return { state: 'unknown' };
-    const { status } = objectOf(documentOf(answer));
+    const { status, error, error_type: type } = objectOf(documentOf(answer));
     if (status !== 'COMPLETED') return unfinished(status, UNFINISHED);
+    // Without a runner there is no response of a model, and the answer in its place may have no type.
+    if (falRequestTypes.meaningOf(type) !== null) return failed(verdictOf(String(type), answer.status), error);
     return endOf(await http.send({ path }, signal));
   },
 

@@ -217,6 +217,26 @@ describe('fal’s queue', () => {
     });
   }
 
+  it('fails as its status says, where the infrastructure answers in the place of the model', async () => {
+    const endings = [
+      ['runner_disconnected', 'processing_failed'],
+      ['startup_timeout', 'processing_timeout'],
+      ['invented', 'unreachable'],
+    ] as const;
+    for (const [error_type, expected] of endings) {
+      const completed = { status: 'COMPLETED', error: 'No runner', error_type };
+      const answer: RequestListener = ({ url }, response) => {
+        if (url?.endsWith('/status')) response.end(JSON.stringify(completed));
+        else response.writeHead(503).end('<html>');
+      };
+      const state = await usingVendor(fal, answer, (other) =>
+        other.status('fal-ai/x|1', signal).catch((error: unknown) => error),
+      );
+      if (expected === 'unreachable') expect(state).to.be.instanceOf(ProviderUnreachableError);
+      else expect(state).to.include({ state: 'failed', code: expected, detail: 'No runner' });
+    }
+  });
+
   it('announces the end with a signature of its published keys, and names the job', async () => {
     const mac = addressMac('id:secret', 'task_1');
     const { jobId, headers, rawBody, searchParams } = await announcementFrom(upstream, (origin) =>
