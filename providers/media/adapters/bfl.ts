@@ -4,6 +4,7 @@
  * `packages/black-forest-labs`). A task is read at the address in the answer to its submission, on the host of its
  * region: a job id is that address. A callback names no address, so Genway uses none.
  */
+import { parseUrl } from '../../../domain/parse-url.ts';
 import { isObject, type JsonObject, listOf, objectOf } from '../../../domain/json.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import { keyHeader } from '../credentials.ts';
@@ -72,7 +73,7 @@ export const bfl: MediaAdapter = {
 
 /** The address of the task, with its id. @throws OutcomeUnknownError for an address of another kind */
 function jobIdOf(id: string, address: string): string {
-  const url = URL.parse(address);
+  const url = parseUrl(address);
   if (!url?.pathname.endsWith(RESULT_PATH)) throw new OutcomeUnknownError('the upstream sent no valid polling address');
   url.searchParams.set('id', id);
   return url.href;

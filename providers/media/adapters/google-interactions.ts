@@ -3,6 +3,7 @@
  * https://ai.google.dev/api/interactions-api; `@google/genai` 2.32, `src/gaos/models/interactions`). A background
  * interaction is a job to poll. Google has no list of interactions.
  */
+import { parseUrl } from '../../../domain/parse-url.ts';
 import { isObject, type JsonObject, listOf, objectOf } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
 import type { JobState, KindTraits, RenderRequest } from '../adapter.ts';
@@ -147,7 +148,7 @@ function videoIn({ type, uri, data, mime_type: mimeType = 'video/mp4' }: JsonObj
 
 /** Without `alt=media`, Google answers with a description of the file. */
 function mediaAt(uri: string): string {
-  const url = URL.parse(uri);
+  const url = parseUrl(uri);
   if (url === null || url.searchParams.has('alt')) return uri;
   url.searchParams.set('alt', 'media');
   return url.href;
