@@ -24,7 +24,7 @@ export interface RequestPictures {
   /**
    * The order of a task with the links to the pictures, if there are any.
    *
-   * @throws ServiceError `bad_request` if the account has no upload with one of the ids
+   * @throws ServiceError `bad_request` if the account has no upload with one of the ids, or for a data URL
    */
   addTo(order: JsonObject): JsonObject;
   /** The names of the pictures in the body, by their names in {@link namedAsSent}'s errors. */
@@ -52,6 +52,10 @@ export async function findPictures(
   const named = await Promise.all(found);
   const linkTo = ({ name, url }: (typeof named)[number]): string => {
     if (url === null) throw badRequest(`"${name}" is not an uploaded picture of this account`);
+    // OpenAI takes these, too. A body in JSON has no room for them.
+    if (/^data:/i.test(url)) {
+      throw badRequest(`"${name}" must be a public HTTPS URL. Send the picture itself as a file in a form`);
+    }
     return url;
   };
   return {

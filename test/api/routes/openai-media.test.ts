@@ -199,7 +199,7 @@ describe('OpenAI’s media endpoints', () => {
     [
       'videos',
       { model: VIDEO, input_reference: { image_url: 'data:image/png;base64,AA==' } },
-      '"input_reference.image_url" must be a public HTTPS URL',
+      '"input_reference.image_url" must be a public HTTPS URL. Send the picture itself as a file in a form',
     ],
     [
       'videos',
