@@ -12,13 +12,7 @@ export const TASK_EVENTS = ['task.succeeded', 'task.failed'] as const;
 export const LATE_RESULT_EVENT = 'task.late_result';
 export const LOW_BALANCE_EVENT = 'account.balance_low';
 /** The events of batches. */
-const BATCH_EVENTS = [
-  'batch.completed',
-  'batch.failed',
-  'batch.expired',
-  'batch.cancelled',
-  'batch.paused',
-] as const;
+const BATCH_EVENTS = ['batch.completed', 'batch.failed', 'batch.expired', 'batch.cancelled', 'batch.paused'] as const;
 export type BatchEvent = (typeof BATCH_EVENTS)[number];
 /** Sent when a test of an endpoint is requested. */
 export const ENDPOINT_TEST_EVENT = 'endpoint.test';
