@@ -32,6 +32,12 @@ interface PodSpec {
   readonly automountServiceAccountToken: boolean;
   readonly enableServiceLinks: boolean;
   readonly securityContext: { readonly runAsNonRoot: boolean };
+  readonly affinity?: object;
+  readonly priorityClassName?: string;
+  readonly topologySpreadConstraints?: readonly {
+    readonly topologyKey: string;
+    readonly labelSelector: { readonly matchLabels: Readonly<Record<string, string>> };
+  }[];
   readonly containers: readonly Container[];
 }
 
@@ -41,7 +47,10 @@ interface Resource {
   readonly data?: Readonly<Record<string, string>>;
   readonly stringData?: Readonly<Record<string, string>>;
   readonly spec: {
-    readonly template: { readonly spec: PodSpec };
+    readonly template: {
+      readonly metadata: { readonly labels: Readonly<Record<string, string>> };
+      readonly spec: PodSpec;
+    };
     readonly groups: unknown;
     readonly rules: readonly { readonly http: { readonly paths: readonly { readonly path: string }[] } }[];
     readonly triggers: readonly { readonly metadata: { readonly taskQueue: string } }[];
@@ -64,6 +73,20 @@ const toPrivate = {
     { to: [inNamespace('temporal')], ports: [{ protocol: 'TCP', port: 7233 }] },
     { to: [{ ipBlock: { cidr: '10.1.0.0/16' } }], ports: [{ protocol: 'TCP', port: 5432 }] },
   ],
+};
+
+/** Where pods run, and what others know them by. */
+const PLACEMENT = {
+  affinity: {
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: [{ matchExpressions: [{ key: 'kubernetes.io/arch', operator: 'In', values: ['amd64'] }] }],
+      },
+    },
+  },
+  spreadOver: ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'],
+  priorityClassName: 'critical',
+  podLabels: { 'example.com/team': 'gateway', 'app.kubernetes.io/name': 'other' },
 };
 
 /** The sets of values that the chart is rendered with. */
@@ -130,6 +153,7 @@ const VALUES: Readonly<Record<string, object>> = {
     nodeSelector: { pool: 'genway' },
     tolerations: [{ key: 'genway', operator: 'Exists', effect: 'NoSchedule' }],
     podAnnotations: { 'example.com/team': 'gateway' },
+    ...PLACEMENT,
   },
 };
 
@@ -158,7 +182,11 @@ describeWithHelm('the chart', (tools) => {
   const podsOf = (resources: readonly Resource[]) =>
     resources
       .filter(({ kind }) => kind === 'Deployment' || kind === 'Job')
-      .map(({ metadata, spec }) => ({ name: metadata.name, pod: spec.template.spec }));
+      .map(({ metadata, spec: { template } }) => ({
+        name: metadata.name,
+        pod: template.spec,
+        labels: template.metadata.labels,
+      }));
 
   for (const [title, values] of Object.entries(VALUES)) {
     it(`renders valid Kubernetes with settings that Genway reads: ${title}`, async () => {
@@ -236,6 +264,20 @@ describeWithHelm('the chart', (tools) => {
       VALUES['Temporal Cloud, with workers of two versions that follow its backlog'] ?? {},
     );
     for (const { name, pod } of podsOf(resources)) expect(pod.enableServiceLinks, name).to.equal(false);
+  });
+
+  it('places its pods as the values say, and keeps the labels by which it finds them', async () => {
+    const { resources } = await render(VALUES['everything that watches it'] ?? {});
+    for (const { name, pod, labels } of podsOf(resources)) {
+      expect(pod, name).to.deep.include({ affinity: PLACEMENT.affinity, priorityClassName: 'critical' });
+      const spread = pod.topologySpreadConstraints ?? [];
+      expect(
+        spread.map(({ topologyKey }) => topologyKey),
+        name,
+      ).to.deep.equal(PLACEMENT.spreadOver);
+      for (const { labelSelector } of spread) expect(labels, name).to.include(labelSelector.matchLabels);
+      expect(labels, name).to.include({ 'example.com/team': 'gateway', 'app.kubernetes.io/name': 'genway' });
+    }
   });
 
   it('gives the job of another image another name, also where every release is the first revision', async () => {

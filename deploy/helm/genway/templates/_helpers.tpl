@@ -22,6 +22,11 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- end -}}
 
+{{/* The labels of a pod. Arguments: root, component. */}}
+{{- define "genway.podLabels" -}}
+{{ merge (include "genway.labels" . | fromYaml) .root.Values.podLabels | toYaml }}
+{{- end -}}
+
 {{/* What a release cannot do without. */}}
 {{- define "genway.check" -}}
 {{- $config := .Values.config -}}
@@ -59,12 +64,23 @@ securityContext:
   # Otherwise each start of a pod changes the owner of every file of `filesClaim` first.
   fsGroupChangePolicy: OnRootMismatch
   seccompProfile: { type: RuntimeDefault }
+{{- with .root.Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- $arguments := . }}
+{{- with .root.Values.spreadOver }}
 topologySpreadConstraints:
+  {{- range . }}
   - maxSkew: 1
-    topologyKey: kubernetes.io/hostname
+    topologyKey: {{ . }}
     whenUnsatisfiable: ScheduleAnyway
     labelSelector:
-      matchLabels: {{ include "genway.selector" . | nindent 8 }}
+      matchLabels: {{ include "genway.selector" $arguments | nindent 8 }}
+  {{- end }}
+{{- end }}
+{{- with .root.Values.affinity }}
+affinity: {{ toYaml . | nindent 2 }}
+{{- end }}
 {{- with .root.Values.nodeSelector }}
 nodeSelector: {{ toYaml . | nindent 2 }}
 {{- end }}
@@ -123,7 +139,7 @@ spec:
     rollingUpdate: { maxUnavailable: 0, maxSurge: 1 }
   template:
     metadata:
-      labels: {{ include "genway.labels" . | nindent 8 }}
+      labels: {{ include "genway.podLabels" . | nindent 8 }}
       annotations:
         # New pods for new settings.
         genway/settings: {{ toJson (list .root.Values.config .root.Values.secrets) | sha256sum }}
@@ -168,6 +184,6 @@ worker: { port: 8082, graceSeconds: 325 }
 {{/* The name of the job that migrates. A job never changes, and Argo CD renders every release as revision 1: a job with another pod has another name. */}}
 {{- define "genway.migrateJob" -}}
 {{- $arguments := dict "root" . "component" "migrate" "program" "migrate" "tag" (include "genway.tag" .) -}}
-{{- $pod := list (include "genway.labels" $arguments) (include "genway.podSpec" $arguments) (include "genway.container" $arguments) -}}
+{{- $pod := list (include "genway.podLabels" $arguments) (include "genway.podSpec" $arguments) (include "genway.container" $arguments) -}}
 {{- printf "%s-migrate-%d-%s" (include "genway.name" .) .Release.Revision ($pod | toJson | sha256sum | trunc 8) -}}
 {{- end -}}
