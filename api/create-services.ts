@@ -53,7 +53,11 @@ export function createServices(dependencies: AppDependencies, endpoints: readonl
     },
     tasks: createTasks(given),
     batches: createBatches(database),
-    moderation: { moderate: moderator && createModeration(moderator), judge: createJudge(moderator) },
+    moderation: {
+      moderate: moderator && createModeration(moderator),
+      judge: createJudge(moderator),
+      problem: () => moderator?.problem() ?? null,
+    },
     money: createMoney(given),
     people: {
       providers: createSignInProviders(() => given.site().providers, settings.publicUrl),

@@ -72,6 +72,8 @@ export interface ModerationServices {
    */
   readonly moderate: Moderate | null;
   readonly judge: Judge;
+  /** Why the latest check of this process had no verdict; null if it had one, or was long ago. */
+  readonly problem: () => string | null;
 }
 
 export interface MoneyServices {

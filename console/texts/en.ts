@@ -1896,7 +1896,9 @@ export const english = (product: string) => ({
     deliveries: 'Deliveries pending',
     failing: 'Failing endpoints',
     wrong: 'Current problems',
-    nothingWrong: 'No problems: no alert fires, and no work waits for operators.',
+    nothingWrong:
+      'No problems in the database and in this process. Alerts also watch the other processes and the store.',
+    moderation: (reason: string) => `${reason}; requests that need a verdict get 503 and are not charged`,
     failed: ({ failures, requests, minutes }: { failures: number; requests: number; minutes: number }) =>
       `${failures} of ${requests} calls failed in ${minutes} minutes`,
     failedPolls: (reason: string) => `${reason}; while polls fail, tasks wait until their deadline`,
@@ -1918,6 +1920,7 @@ export const english = (product: string) => ({
       acknowledgements: 'Acknowledgements waiting for a second person',
       findings: 'Findings of the last reconciliation',
       files: 'Configuration rejected',
+      moderation: 'No verdict of moderation',
       belowCost: 'Sold below cost',
       disabled: 'Model disabled by an operator',
     },

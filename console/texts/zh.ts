@@ -1775,7 +1775,8 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
     deliveries: '待投递',
     failing: '失败的端点',
     wrong: '当前的问题',
-    nothingWrong: '没有问题：没有告警，也没有等待您处理的事项。',
+    nothingWrong: '数据库和当前进程没有问题。其他进程和存储由告警监控。',
+    moderation: (reason) => `${reason}；需要审核结论的请求收到 503，且不收费`,
     failed: ({ failures, requests, minutes }) => `${minutes} 分钟内 ${requests} 次调用中 ${failures} 次失败`,
     failedPolls: (reason) => `${reason}；查询一直失败时，任务将等到截止时间`,
     unknownWord: (word) => `反复报告 ${product} 不认识的状态“${word}”，任务将一直等到截止时间`,
@@ -1797,6 +1798,7 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
       belowCost: '低于成本销售',
       disabled: '被运营人员停用的模型',
       files: '配置被拒绝',
+      moderation: '没有审核结论',
     },
   },
   priceLists: {

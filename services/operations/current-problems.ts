@@ -45,8 +45,8 @@ export type Problem =
   | { readonly kind: 'acknowledgements'; readonly count: number; readonly reconciliationId: string }
   /** Prices below an upstream's cost, in the catalogue (`list` is null) or in a version of a price list. */
   | { readonly kind: 'belowCost'; readonly list: string | null; readonly count: number; readonly first: SoldBelowCost }
-  /** A process refused the operator's files. */
-  | { readonly kind: 'files'; readonly reason: string }
+  /** A process refused the operator's files, or the moderation service gave this process no verdict. */
+  | { readonly kind: 'files' | 'moderation'; readonly reason: string }
   /** An operator disabled a model. */
   | ({ readonly kind: 'disabled'; readonly model: string } & Authorship);
 
@@ -71,12 +71,14 @@ export async function readState(services: Services): Promise<State> {
     readProblems(services).catch(() => ({ backlog: null, problems: [] })),
   ]);
   const refusal = await readRefusal(services).catch(() => null);
+  const unmoderated = services.moderation.problem();
   return {
     readiness,
     backlog: fromDatabase.backlog,
     problems: [
       ...(['database', 'temporal'] as const).flatMap((kind) => (readiness[kind] === 'ok' ? [] : [{ kind }])),
       ...fromDatabase.problems,
+      ...(unmoderated === null ? [] : [{ kind: 'moderation', reason: unmoderated } as const]),
       ...(refusal === null ? [] : [{ kind: 'files', reason: refusal } as const]),
       ...listSoldModels(services).flatMap(disabledModel),
     ],

@@ -22,17 +22,30 @@ export function createJudge(moderator: Moderator | null): Judge {
   };
 }
 
+/** A moderation service whose checks are counted and logged. */
+export interface WatchedModerator extends Moderator {
+  /** Why the latest check of this process had no verdict; null if it had one, or was long ago. */
+  problem(): string | null;
+}
+
+/** Without further checks, nobody knows whether the service still fails. */
+const PROBLEM_LASTS_MS = 15 * 60_000;
+
 /** Counts the checks of a moderation service, and logs why there was no verdict, which clients do not learn. */
 export function watchModerator(
   moderator: Moderator,
   { metrics, log }: { readonly metrics: Pick<Metrics, 'moderationEnded'>; readonly log: Pick<Logger, 'warn'> },
-): Moderator {
+): WatchedModerator {
+  let failure: { readonly reason: string; readonly atMs: number } | null = null;
+
   async function watch<Verdict>(verdict: Promise<Verdict>): Promise<Verdict> {
     try {
       const given = await verdict;
+      failure = null;
       metrics.moderationEnded('answered');
       return given;
     } catch (error) {
+      failure = { reason: error instanceof Error ? error.message : String(error), atMs: performance.now() };
       metrics.moderationEnded('unavailable');
       log.warn({ err: error }, 'the moderation service gave no verdict; requests that need one get 503');
       throw error;
@@ -41,6 +54,7 @@ export function watchModerator(
   return {
     check: (input) => watch(moderator.check(input)),
     judge: (content) => watch(moderator.judge(content)),
+    problem: () => (failure !== null && performance.now() - failure.atMs < PROBLEM_LASTS_MS ? failure.reason : null),
   };
 }
 

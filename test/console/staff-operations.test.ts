@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import pino from 'pino';
 import { createCallRecorder } from '../../db/call-recorder.ts';
 import { recordPollProblem } from '../../db/queries/poll-problems.ts';
+import { ProviderUnreachableError } from '../../providers/media/outcomes.ts';
 import { baseUrlsAt } from '../../providers/text/settings.ts';
 import { useAccount, useTestConsole, useVisitor } from '../support/console.ts';
 import { createEndpoint, createTaskRow, createTextRequestRow, finishAsSucceeded, keyOf } from '../support/factories.ts';
@@ -313,5 +314,34 @@ describe('the pages of operators', () => {
     expect(failures).to.match(
       /href="\/console\/staff\/text-requests\?account=acc_1&amp;upstream=simulator&amp;fault=failed/,
     );
+  });
+});
+
+describe('the current problems of a gateway with moderation', () => {
+  let outage: Error | null = null;
+  const check = async () => {
+    if (outage) throw outage;
+    return { flagged: false, categories: [] };
+  };
+  const app = useTestConsole({ moderator: { check, judge: async () => [] } });
+  const customer = useAccount(app, { fundedUsd: 10 });
+  const reader = useVisitor(app, () => ({ email: 'reader@example.com', staff_role: 'readonly' }));
+
+  it('have the cause while its checks have no verdict', async () => {
+    const createTask = async () => {
+      const body = { model: 'vidone-3.0', prompt: 'A kite' };
+      return (await call(`${app.baseUrl}/v1/videos/tasks`, { key: customer.apiKey, body })).status;
+    };
+    const problems = async () => (await reader.get('/console/staff/live')).text;
+    expect(await createTask()).to.equal(201);
+    expect(await problems()).not.to.include('No verdict of moderation');
+    outage = new ProviderUnreachableError('the upstream answered 401');
+    expect(await createTask()).to.equal(503);
+    expect(await problems()).to.match(
+      /No verdict of moderation<[^]*the upstream answered 401; requests that need a verdict/,
+    );
+    outage = null;
+    expect(await createTask()).to.equal(201);
+    expect(await problems()).not.to.include('No verdict of moderation');
   });
 });

@@ -88,6 +88,7 @@ const PAGES: Readonly<Record<Exclude<Problem['kind'], 'belowCost' | 'disabled' |
     approvals: '/console/staff/corrections',
     findings: '/console/staff/reconciliations',
     files: '/console/staff/models',
+    moderation: null,
   };
 
 function pageOf(problem: Problem): string | null {
@@ -120,6 +121,8 @@ function wordsOf(problem: Problem, texts: Texts): string {
       return `${problem.count}, ${messages.oldest(problem.seconds)}`;
     case 'belowCost':
       return `${problem.list ?? texts.priceLists.catalogue}: ${lossesText(problem, texts)}`;
+    case 'moderation':
+      return messages.moderation(problem.reason);
     case 'files':
       return problem.reason;
     case 'disabled':
