@@ -9,7 +9,7 @@ import { type ProviderEntry, type ProviderSettings, providersSchema, readProvide
 import { emailDomain, NO_CREDIT, readSignupRules, type SignupEntries, signupKeys, type SignupRules } from './signup.ts';
 import { type MoneyEntries, moneyKeys, NO_MONEY_RULES, readSiteMoney, type SiteMoney } from './site-money.ts';
 
-export const LANGUAGES = ['en', 'zh'] as const;
+const LANGUAGES = ['en', 'zh'] as const;
 export type Language = (typeof LANGUAGES)[number];
 
 /** A text in each language. */
