@@ -9,11 +9,12 @@ import { componentsIn } from './components.ts';
 import { type Operation, renderOperation, TAGS } from './operation.ts';
 import { HEADERS, SECURITY_SCHEMES, SHARED_RESPONSES, SHARED_SCHEMAS } from './shared.ts';
 import { TEXT_RESPONSES, textSchemas } from './text.ts';
-import { EVENTS } from '../routes/webhooks/events.ts';
+import { EVENTS, type PathItems } from '../routes/webhooks/events.ts';
 
 export interface OpenApiDocument {
   readonly openapi: string;
-  readonly paths: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>>;
+  readonly paths: PathItems;
+  readonly webhooks: PathItems;
   readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>>; readonly [section: string]: unknown };
   readonly [section: string]: unknown;
 }

@@ -19,7 +19,7 @@ export function partOf(document: OpenApiDocument, part: DescriptionPart): OpenAp
     ...head,
     tags: Array.isArray(tags) ? tags.filter((tag: unknown) => isObject(tag) && isIn(tag['name'])) : [],
     paths: Object.fromEntries(paths),
-    ...(part === 'client' && { webhooks }),
+    webhooks: part === 'client' ? webhooks : {},
   };
   return { ...shown, components: componentsOf(shown, components) };
 }

@@ -25,52 +25,67 @@ const DELIVERY_HEADERS: readonly (readonly [name: string, description: string])[
   ['webhook-signature', 'Standard Webhooks signatures: `v1,` followed by base64, separated by spaces'],
 ];
 
+/** Operations by method, by path or by type of event. */
+export type PathItems = Readonly<Record<string, Readonly<Record<string, JsonSchema>>>>;
+
 /** The `webhooks` section of the API description. */
-export const EVENTS: Readonly<Record<string, JsonSchema>> = {
-  'task.succeeded': received('A task succeeded and its result is stored', TASK_EVENT.schema),
-  'task.failed': received(
+export const EVENTS: PathItems = {
+  ...received('task.succeeded', 'A task succeeded and its result is stored', TASK_EVENT.schema),
+  ...received(
+    'task.failed',
     'A task failed; its price is refunded. Not sent for a processing timeout.',
     TASK_EVENT.schema,
   ),
-  [LATE_RESULT_EVENT]: received(
+  ...received(
+    LATE_RESULT_EVENT,
     'A result arrived after the refund of its task, and can be claimed. Sent to endpoints that subscribe.',
     LATE_EVENT.schema,
   ),
-  [LOW_BALANCE_EVENT]: received(
+  ...received(
+    LOW_BALANCE_EVENT,
     'The balance fell below the account’s threshold. Sent once each time, to endpoints that subscribe.',
     BALANCE_EVENT.schema,
   ),
-  'batch.completed': ofBatch('All requests of a batch have ended, and its files are stored.'),
-  'batch.failed': ofBatch('The input of a batch was refused.'),
-  'batch.expired': ofBatch('The window of a batch ended before all of its requests had started.'),
-  'batch.cancelled': ofBatch('A cancelled batch has ended, and its files are stored.'),
-  'batch.paused': ofBatch(
+  ...ofBatch('batch.completed', 'All requests of a batch have ended, and its files are stored.'),
+  ...ofBatch('batch.failed', 'The input of a batch was refused.'),
+  ...ofBatch('batch.expired', 'The window of a batch ended before all of its requests had started.'),
+  ...ofBatch('batch.cancelled', 'A cancelled batch has ended, and its files are stored.'),
+  ...ofBatch(
+    'batch.paused',
     'No request of a batch can start, for want of money for example. The batch continues by itself.',
   ),
-  [ENDPOINT_TEST_EVENT]: received('A client requested a test', TEST_EVENT.schema),
+  ...received(ENDPOINT_TEST_EVENT, 'A client requested a test', TEST_EVENT.schema),
 };
 
-function ofBatch(summary: string): JsonSchema {
-  return received(`${summary} Sent to endpoints that subscribe.`, BATCH_EVENT.schema);
+function ofBatch(type: string, summary: string): PathItems {
+  return received(type, `${summary} Sent to endpoints that subscribe.`, BATCH_EVENT.schema);
 }
 
-function received(summary: string, schema: JsonSchema): JsonSchema {
-  return {
-    post: {
-      summary,
-      tags: ['Webhook events'],
-      description:
-        'Answer with any 2xx within 15 seconds. Any other outcome is retried for about three days, except 410, which disables ' +
-        'the endpoint.',
-      parameters: DELIVERY_HEADERS.map(([name, description]) => ({
-        name,
-        in: 'header',
-        required: true,
-        description,
-        schema: text(),
-      })),
-      requestBody: { required: true, content: json(schema) },
-      responses: { '2XX': { description: 'Received' }, '410': { description: 'Disables the endpoint' } },
-    },
+function received(type: string, summary: string, schema: JsonSchema): PathItems {
+  const post = {
+    operationId: operationIdOf(type),
+    summary,
+    tags: ['Webhook events'],
+    // The proof is the signature among the parameters.
+    security: [],
+    description:
+      'Answer with any 2xx within 15 seconds. Any other outcome is retried for about three days, except 410, which disables ' +
+      'the endpoint.',
+    parameters: DELIVERY_HEADERS.map(([name, description]) => ({
+      name,
+      in: 'header',
+      required: true,
+      description,
+      schema: text(),
+    })),
+    requestBody: { required: true, content: json(schema) },
+    responses: { '2XX': { description: 'Received' }, '410': { description: 'Disables the endpoint' } },
   };
+  return { [type]: { post } };
+}
+
+/** The id of the operation that receives a type of events: `onTaskSucceeded`. */
+function operationIdOf(type: string): string {
+  const words = type.split(/[._]/).map((word) => word.charAt(0).toUpperCase() + word.slice(1));
+  return `on${words.join('')}`;
 }
