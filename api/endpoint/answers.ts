@@ -45,7 +45,7 @@ export function withPlainText(answer: Answer): Answer {
   return { ...answer, content: { ...answer.content, 'text/plain': { schema: text() } } };
 }
 
-export const REFUSAL_STATUSES = [400, 401, 402, 403, 404, 408, 409, 413, 426, 429, 500, 503] as const;
+export const REFUSAL_STATUSES = [400, 401, 402, 403, 404, 408, 409, 410, 413, 426, 429, 500, 503] as const;
 export type RefusalStatus = (typeof REFUSAL_STATUSES)[number];
 
 /** The error codes with which an endpoint may refuse a request. */

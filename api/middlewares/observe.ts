@@ -12,6 +12,8 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
 
 /** The connection of such a response continues as a WebSocket. */
 const UPGRADED = 101;
+/** The client left before the answer: as nginx writes it. */
+const LEFT = 499;
 
 interface Observers {
   readonly metrics: Metrics;
@@ -32,7 +34,9 @@ export function observe({ metrics, tracing, log, overload }: Observers) {
       const durationMs = performance.now() - receivedAtMs;
       const method = METHODS.has(context.method) ? context.method : 'other';
       const route = routeOf(context);
-      const { statusCode: status, writableFinished } = context.res;
+      const { statusCode, headersSent, writableFinished } = context.res;
+      // Until an answer is sent, Koa's status is 404.
+      const status = headersSent || statusCode === UPGRADED ? statusCode : LEFT;
       const { requestId, apiKey, model, errorCode } = context.state;
       const account = context.state.caller?.account;
       if (account) overload?.learn(context.req, account);

@@ -61,6 +61,7 @@ export const REFUSALS: Readonly<Record<RefusalStatus, string>> = {
   404: 'NotFound',
   408: 'RequestTimeout',
   409: 'Conflict',
+  410: 'Gone',
   413: 'ContentTooLarge',
   426: 'UpgradeRequired',
   429: 'TooManyRequests',

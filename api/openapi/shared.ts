@@ -102,6 +102,7 @@ const MEANINGS: Readonly<Record<RefusalStatus, readonly [description: string, co
     'The idempotency key or reference is in use or belongs to another request, or the state of the task or batch does not allow the action.',
     ['idempotency_conflict', 'bad_request'],
   ],
+  410: ['What the request names has ended.', ['realtime_session_expired']],
   413: ['The body is too large.', ['read_request_body_failed']],
   426: ['The request does not ask for a WebSocket.', ['bad_request']],
   429: ['Too many requests, or too many tasks at once.', ['rate_limit_exceeded', 'user_concurrency_exceeded']],

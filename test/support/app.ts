@@ -2,6 +2,7 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { expect } from 'chai';
 import { createApp, createTextApp } from '../../api/app.ts';
 import type { AppDependencies, AppSettings } from '../../api/services.ts';
 import { listen, type RunningServer } from '../../api/http-server.ts';
@@ -17,6 +18,7 @@ import { createLocalStorage } from '../../storage/local.ts';
 import { createGuardedClient } from '../../providers/guard/address-guard.ts';
 import { createTestDatabase } from './database.ts';
 import { type CallerSettings, createCaller, type TestCaller } from './factories.ts';
+import { collectUndescribed } from './openapi.ts';
 import { startTextSimulator } from './simulator.ts';
 import type { RealtimeService } from '../../services/realtime/realtime-service.ts';
 import { useStarted } from './started.ts';
@@ -99,7 +101,8 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     settings: simulator ? [simulator.settings] : textUpstreams,
     maxSilenceMs: 60_000,
   });
-  const { log, metrics, calls, upstreams, billing } = parts;
+  const { log, calls, upstreams, billing } = parts;
+  const { metrics, found: undescribed } = collectUndescribed(parts.metrics);
   const control = startUpstreamControl({ database, catalogue: () => CATALOGUE, upstreams, calls, log });
   const models = startModelControl({ database, log, pauseMs: 500 });
   const refusals = recordsRefusals ? createRefusalRecorder(database, log) : undefined;
@@ -155,6 +158,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       await routed?.destroy();
       await testDatabase.drop();
       await rm(filesFolder, { recursive: true, force: true });
+      expect([...undescribed], 'the API description lacks these statuses').to.deep.equal([]);
     },
   };
 }

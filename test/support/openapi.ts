@@ -3,6 +3,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { endpointsFor } from '../../api/endpoints.ts';
 import { createOpenApiDocument, type OpenApiDocument } from '../../api/openapi/document.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
 import { CATALOGUE } from './catalogue.ts';
 
 export const document: OpenApiDocument = createOpenApiDocument(endpointsFor({ canTakePayments: false }), CATALOGUE);
@@ -43,6 +44,20 @@ function withoutOtherFields(schema: unknown): unknown {
   return 'properties' in inner && !('additionalProperties' in inner)
     ? { ...inner, additionalProperties: false }
     : inner;
+}
+
+/** Metrics that also collect the statuses with which operations answered although the description lacks them. */
+export function collectUndescribed(metrics: Metrics): { readonly metrics: Metrics; readonly found: Set<string> } {
+  const found = new Set<string>();
+  const requestEnded: Metrics['requestEnded'] = (request) => {
+    metrics.requestEnded(request);
+    const { method, route, status } = request;
+    const responses = valueAt(document.paths[route]?.[method.toLowerCase()], ['responses']);
+    // 499 is in metrics only: no client got it.
+    if (responses !== undefined && status !== 499 && valueAt(responses, [String(status)]) === undefined)
+      found.add(`${method} ${route} ${status}`);
+  };
+  return { metrics: { ...metrics, requestEnded }, found };
 }
 
 /** An answer, and its operation. */

@@ -8,6 +8,7 @@ import { TASK_QUEUES } from '../../domain/task-queues.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, taskWhenFinal } from '../support/tasks.ts';
+import { document } from '../support/openapi.ts';
 import { PATIENCE_MS } from '../support/eventually.ts';
 
 interface Rule {
@@ -106,6 +107,20 @@ describe('the monitoring of Genway', () => {
     expect(asked.length).to.be.greaterThan(15);
     for (const { metric, labels } of asked) {
       expect([...(known.get(metric) ?? []), ...LABELS_OF_PROMETHEUS], metric).to.include.members([...labels]);
+    }
+  });
+
+  it('selects the routes of all calls that generate text', () => {
+    const selectors = expressions.flatMap((expression) => [...expression.matchAll(/route=~"([^"]*)"/g)]);
+    expect(selectors).to.have.lengthOf(4);
+    for (const [, selector = ''] of selectors) {
+      expect(Object.keys(document.paths).filter((path) => new RegExp(`^(?:${selector})$`).test(path))).to.have.members([
+        '/v1/chat/completions',
+        '/v1/messages',
+        '/v1/responses',
+        '/v1beta/models/{model}:generateContent',
+        '/v1beta/models/{model}:streamGenerateContent',
+      ]);
     }
   });
 

@@ -127,6 +127,7 @@ export const adminAccountEndpoints = endpoints('Administration', {
     body: optionalJsonBody('ReopenAccount', reopenAccountSchema),
     description: 'An account that its owner closed gets 409.',
     answers: { 200: dataOf(ACCOUNT.schema, 'The account, open') },
+    refusals: ['idempotency_conflict'],
     handle: async ({ params, caller, body }, services) => {
       await reopen(services.database, params.account_id, authorshipOf(caller, body));
       return { data: await showAccount(services, params.account_id) };

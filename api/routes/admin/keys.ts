@@ -19,6 +19,7 @@ export const keyEndpoints = endpoints('Administration', {
     description: 'Only this answer shows the key itself.',
     body: optionalJsonBody('CreateKey', createKeySchema),
     answers: { 201: dataOf(API_KEY.schema, 'The key') },
+    refusals: ['idempotency_conflict'],
     handle: async ({ params, body }, { database, catalogue, people: { keyPeppers } }) => {
       const { id: accountId } = await existingOpenAccount(database, params.account_id);
       const { key, secret } = await createApiKey(database, keyPeppers, accountId, toKeySettings(body, catalogue));

@@ -37,6 +37,7 @@ export const userEndpoints = endpoints('Administration', {
       'otherwise hand the link over by a private channel.',
     body: jsonBody('CreateUser', createUserSchema),
     answers: { 201: dataOf(USER.schema, 'The user, with an invitation') },
+    refusals: ['not_found', 'idempotency_conflict'],
     handle: async ({ body }, services) => {
       const { database } = services;
       const { canSendMail } = services.people;
@@ -111,6 +112,7 @@ export const userEndpoints = endpoints('Administration', {
     description:
       'The link works once, for three days. The new password signs the user out everywhere and removes all identities of the user.',
     answers: { 201: dataOf(USER.schema, 'The user, with a link') },
+    refusals: ['bad_request'],
     handle: async ({ params }, services) => {
       const user = await existing(services.database, params.user_id);
       const link = await makeUserLink(services, user);
@@ -123,6 +125,7 @@ export const userEndpoints = endpoints('Administration', {
     summary: 'Add a user to an account, or change the user’s role',
     body: jsonBody('JoinAccount', membershipSchema),
     answers: { 200: dataOf(USER.schema, 'The user with all accounts') },
+    refusals: ['idempotency_conflict'],
     handle: async ({ params, body: { account_id: accountId, role } }, { database }) => {
       const user = await existing(database, params.user_id);
       await existingOpenAccount(database, accountId);

@@ -144,7 +144,13 @@ export const realtimeEndpoints = endpoints('Realtime', {
       call_id: textParameter('A call over WebRTC, to follow and control instead of opening a session'),
     },
     answers: { 101: { description: 'The WebSocket' } },
-    refusals: ['bad_request', 'insufficient_credits', 'not_found', 'processing_unavailable'],
+    refusals: [
+      'bad_request',
+      'insufficient_credits',
+      'not_found',
+      'realtime_session_expired',
+      'processing_unavailable',
+    ],
     handle: async ({ query: { model, call_id: callId }, context }, services) => {
       const opener = await checkOpener(context, 'websocket', services);
       assertUpgrade(context);

@@ -24,6 +24,7 @@ export const webhookAdministrationEndpoints = endpoints('Administration', {
     description: 'Only this answer shows the secret that signs deliveries. Pass the secret to the customer.',
     body: jsonBody('CreateWebhook', createEndpointSchema),
     answers: { 201: dataOf(ADMIN_ENDPOINT.schema, 'The endpoint with its secret') },
+    refusals: ['idempotency_conflict'],
     handle: async ({ params, body }, { database, encryption, checkPublicUrl }) => {
       const { id: accountId } = await existingOpenAccount(database, params.account_id);
       await checkPublicUrl(body.url);

@@ -1,11 +1,14 @@
+import { connect } from 'node:net';
 import { expect } from 'chai';
 import { useTestApp } from '../../support/app.ts';
+import { eventually } from '../../support/eventually.ts';
 import { call } from '../../support/stack.ts';
 
 interface Line {
   readonly level: number;
   readonly msg: string;
   readonly route: string;
+  readonly status: number;
   readonly request_id: string;
 }
 
@@ -95,6 +98,15 @@ describe('observing requests', () => {
     const { headers } = await call(`${app.baseUrl}/v1/models`, { key: disabled.apiKey });
     const { accountId: account_id, keyId: api_key_id } = disabled;
     expect(lineOf(headers)).to.include({ status: 401, account_id, api_key_id });
+  });
+
+  it('writes the status 499 for a client that leaves before its answer', async () => {
+    const socket = connect(Number(new URL(app.baseUrl).port), '127.0.0.1');
+    const head = `POST /v1/videos/tasks HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${apiKey}\r\n`;
+    const body = 'content-type: application/json\r\ncontent-length: 100\r\n\r\n{';
+    socket.write(head + body, () => socket.destroy());
+    const line = await eventually(() => lines().find(({ status }) => status === 499));
+    expect(line).to.include({ route: '/v1/videos/tasks', cut_off: true });
   });
 
   it('writes no prompt, no key, no body and no query', async () => {
