@@ -42,7 +42,7 @@ export function renderSummaryItem(summary: string, id: string): CompactionItem {
 
 /** The text of an item with a summary that Genway encoded, for the model to read; null for any other item. */
 export function readSummary({ type, encrypted_content: content }: JsonObject): string | null {
-  if (!COMPACTION_ITEMS.some((known) => known === type)) return null;
   if (typeof content !== 'string' || !content.startsWith(MARK)) return null;
+  if (!COMPACTION_ITEMS.some((known) => known === type)) return null;
   return `${HEADING}\n\n${Buffer.from(content.slice(MARK.length), 'base64').toString()}`;
 }

@@ -7,9 +7,9 @@ import { replaceText, type ReplaceSignature, type SignaturePlaces } from '../sig
 
 export const signaturePlaces: SignaturePlaces = {
   trait: /"encrypted_content"/,
-  inRequest: (body, replace) => mapItems(body, 'input', (item) => itemOf(item, replace)),
+  inRequest: (body, replace) => mapItems(body, 'input', (item) => readableSummary(item) ?? signedItem(item, replace)),
   inAnswer: (answer, replace) => {
-    const inItem = (item: JsonObject): JsonObject => itemOf(item, replace) ?? item;
+    const inItem = (item: JsonObject): JsonObject => signedItem(item, replace) ?? item;
     const inOutput = (response: JsonObject): JsonObject => mapItems(response, 'output', inItem);
     return inOutput(mapField(mapField(answer, 'item', inItem), 'response', inOutput));
   },
@@ -17,8 +17,13 @@ export const signaturePlaces: SignaturePlaces = {
 
 const SIGNED_ITEMS: ReadonlySet<unknown> = new Set(['reasoning', ...COMPACTION_ITEMS]);
 
-function itemOf(item: JsonObject, replace: ReplaceSignature): JsonObject | null {
+/** A summary that Genway encoded, as a message; null for any other item. */
+function readableSummary(item: JsonObject): JsonObject | null {
   const summary = readSummary(item);
-  if (summary !== null) return { type: 'message', role: 'user', content: [{ type: 'input_text', text: summary }] };
+  if (summary === null) return null;
+  return { type: 'message', role: 'user', content: [{ type: 'input_text', text: summary }] };
+}
+
+function signedItem(item: JsonObject, replace: ReplaceSignature): JsonObject | null {
   return SIGNED_ITEMS.has(item['type']) ? replaceText(item, 'encrypted_content', replace) : item;
 }

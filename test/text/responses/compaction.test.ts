@@ -79,6 +79,19 @@ describe('a request for a summary of the conversation', () => {
     expect(upstreamRequest.body['input']).to.deep.equal(BODY.input);
   });
 
+  it('is answered by another Genway with an item, which reaches that Genway again as it was', () => {
+    // contract 4.8.2:73
+    const forwarding = planForwarding(responses.upstream, BODY, readFull(BODY), OPTIONS, new Meter());
+    const [summary] = listOf(summarized()['output']);
+    const answered = objectOf(forwarding.checkResult(summarized()));
+    const [item] = listOf(answered['output']);
+    expect(objectOf(item)['type']).to.equal('compaction');
+    const body = { model: 'm', input: [item, QUESTION] };
+    const back = planForwarding(responses.upstream, body, readFull(body), OPTIONS, new Meter()).upstreamRequest.body;
+    const { id: _id, ...sent } = objectOf(summary);
+    expect(back['input']).to.deep.equal([sent, QUESTION]);
+  });
+
   it('is answered with an empty message by a model that writes nothing, so that the agent keeps the conversation', () => {
     const empty = textResult({ parts: [{ type: 'reasoning', text: 'Hm.' }], finish: { reason: 'length' } });
     const { conversion, context } = planned(BODY);
