@@ -22,6 +22,9 @@ const PART_FIELDS = ['thinking', 'reasoning', 'reasoning_content', 'text', 'summ
 /** Reasoning parts contain text parts, and nothing deeper. */
 const MAXIMUM_DEPTH = 3;
 
+/** One list for all: nearly every delta has no images. */
+const NO_IMAGES: readonly Source[] = [];
+
 /** The reasoning next to the content. */
 export function reasoningOf(answer: JsonObject): string {
   for (const field of REASONING_FIELDS) {
@@ -32,8 +35,9 @@ export function reasoningOf(answer: JsonObject): string {
 }
 
 /** The images in a delta or message: https://openrouter.ai/docs/features/multimodal/image-generation */
-export function imagesOf({ images }: JsonObject): Source[] {
-  const urls = listOf(images).map((image) => stringOf(objectOf(objectOf(image)['image_url'])['url']));
+export function imagesOf({ images }: JsonObject): readonly Source[] {
+  if (!Array.isArray(images)) return NO_IMAGES;
+  const urls = images.map((image) => stringOf(objectOf(objectOf(image)['image_url'])['url']));
   return urls.map(sourceOf).flatMap((source) => (source === null ? [] : pictureOf(source)));
 }
 

@@ -14,8 +14,11 @@ export function adoptBody(body: JsonObject): JsonObject {
 
 /** An empty role counts as none. */
 function adoptContent(content: JsonObject): JsonObject {
-  const { role, ...others } = content;
-  return withList(role === '' ? others : content, 'parts');
+  return withList(content['role'] === '' ? withoutRole(content) : content, 'parts');
+}
+
+function withoutRole({ role: _role, ...content }: JsonObject): JsonObject {
+  return content;
 }
 
 function withList(holder: JsonObject, field: string): JsonObject {
