@@ -8,31 +8,25 @@ import { CallsByName } from '../calls-by-name.ts';
 import { jsonTextOf } from '../json/write.ts';
 import { compact, readArray } from '../read.ts';
 import { mergeNeighbours } from '../turns.ts';
-import { inputOf, type Part, readContent, recordOf, textOf } from './request-shape.ts';
+import { inputOf, type Part, readContent, recordOf, refuseRecord, textOf } from './request-shape.ts';
 import { SKIP_SIGNATURE } from './signatures.ts';
 
 /**
  * The turns in `contents`. Neighbouring items of one role become one turn, because streaming clients keep each piece of
  * an answer as an item of its own. Items without parts, which such clients keep of an empty answer, are skipped.
  *
- * @throws ServiceError `bad_request` when nothing is left, when a function response answers no earlier call, or for records of
- *   built-in tools, except on models with full compatibility
+ * @throws ServiceError `bad_request` when nothing is left, when a function response answers no earlier call or has records of
+ *   built-in tools, or for other such records, except on models with full compatibility
  */
 export function readContents(value: unknown, path: string, compatibility: Compatibility): Turn[] {
   const calls = new CallsByName();
   const turns = readArray(value, path, (item, at) => {
     const content = readContent(item, at);
-    if (compatibility !== 'full') refuseRecords(content.get('parts') ?? []);
+    if (compatibility !== 'full') content.get('parts')?.forEach(refuseRecord);
     return turnsOf(content, calls);
   }).flat();
   if (turns.length === 0) throw badRequest(`"${path}" requires at least 1 item with a part`);
   return mergeNeighbours(turns);
-}
-
-function refuseRecords(parts: readonly Part[]): void {
-  const record = parts.find((part) => recordOf(part) !== null);
-  if (record === undefined) return;
-  throw badRequest(`"${record.fields.at(record.kind)}" is not supported: built-in tools are not offered`);
 }
 
 /** The text of `systemInstruction`, as a system turn. */

@@ -52,7 +52,11 @@ const CONTENT_KINDS = ['text', 'inlineData', 'fileData', 'functionCall', 'functi
 const PART_KINDS = [...CONTENT_KINDS, 'executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse'] as const;
 
 /** The images and files that come with a function's response. */
-const attachment: Reader<InputPart[]> = reader(ref('Part'), (value, path) => inputOf(readPart(value, path)));
+const attachment: Reader<InputPart[]> = reader(ref('Part'), (value, path) => {
+  const part = readPart(value, path);
+  refuseRecord(part);
+  return inputOf(part);
+});
 
 const RECORD = 'From an earlier answer of the vendor. Other models get code and its output as text, and nothing else';
 
@@ -122,6 +126,12 @@ export function recordOf({ kind, fields: part }: Part): TextPart[] | null {
   if (kind !== 'executableCode' && kind !== 'codeExecutionResult') return null;
   const record = part.get(kind);
   return record === undefined || record.text === '' ? [] : [record];
+}
+
+/** @throws ServiceError `bad_request` for a record of a tool that the vendor ran */
+export function refuseRecord(part: Part): void {
+  if (recordOf(part) === null) return;
+  throw badRequest(`"${part.fields.at(part.kind)}" is not supported: built-in tools are not offered`);
 }
 
 /** The content of a part from the user, or of a function's response. */

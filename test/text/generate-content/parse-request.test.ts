@@ -178,6 +178,18 @@ describe('native request', () => {
       const { upstream } = generateContent;
       expect(planForwarding(upstream, body, request, options, new Meter()).upstreamRequest.body).to.deep.include(body);
     });
+
+    it('is refused by other models, as are such records in the response of a function by every model', () => {
+      // contract 4.8.4:22
+      expect(refusal(body)).to.contain('"contents[1].parts[0].toolCall" is not supported');
+      const call = { role: 'model', parts: [{ functionCall: { name: 'look' } }] };
+      for (const record of parts.slice(0, 4)) {
+        const response = { functionResponse: { name: 'look', response: {}, parts: [record] } };
+        const answered = { contents: [...contents, call, { role: 'user', parts: [response] }] };
+        for (const compatibility of ['specification', 'full'] as const)
+          expect(() => parseRequest(answered, { address, compatibility })).to.throw('is not supported');
+      }
+    });
   });
 
   it('accepts the video metadata and the media resolution of parts in both spellings', () => {
