@@ -58,10 +58,11 @@ const LEFT_OUT = new ServiceError(
   'The model provider ended the batch without an answer to this request; send the request again.',
 );
 
+/** The route of a job. A job has whole answers, even of an upstream whose direct answers are always streams. */
 function routeOf<Route extends UpstreamRoute>({ provider, format, model }: JobRoute, routes: readonly Route[]): Route {
   const route = routes.find((one) => one.provider === provider && one.format === format && one.model === model);
   if (route === undefined) throw LEFT_OUT;
-  return route;
+  return { ...route, streamsOnly: false };
 }
 
 interface WaitingRequest {
