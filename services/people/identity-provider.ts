@@ -1,5 +1,5 @@
 /** What the providers with which people sign in have in common. */
-import { AuthorizationResponseError } from 'openid-client';
+import { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError } from 'openid-client';
 import type { ProviderSettings } from '../../catalogue/sign-in-providers.ts';
 import { isEmailAddress } from '../../domain/email-address.ts';
 
@@ -51,7 +51,7 @@ export interface IdentityProvider extends Pick<ProviderSettings, 'name' | 'issue
   signOutUrl(returnTo: string): Promise<string | null>;
 }
 
-/** The provider does not answer, or its answer does not follow its protocol. */
+/** The provider does not answer, its answer does not follow its protocol, or it refuses Genway's client. */
 export class ProviderDownError extends Error {
   override readonly name = 'ProviderDownError';
 }
@@ -64,15 +64,34 @@ export class SignInRefusedError extends Error {
 /** Error codes that mean that the provider failed, rather than refused: a timeout, or an invalid answer. */
 const FAILURES: readonly unknown[] = ['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_RESPONSE_IS_NOT_JSON'];
 
+/** Codes of RFC 6749, section 5.2, for which the operator's file is wrong: no person can sign in until it is mended. */
+const CLIENT_REFUSED: readonly string[] = ['invalid_client', 'unauthorized_client'];
+
+function refusesClient(error: unknown): boolean {
+  // The status 401 of the token endpoint refuses the client, with or without a code.
+  if (error instanceof WWWAuthenticateChallengeError) return error.status === 401;
+  return error instanceof ResponseBodyError && CLIENT_REFUSED.includes(error.error);
+}
+
 /** Converts the errors of `openid-client`. */
 export function toRefusal(error: unknown): Error {
   if (error instanceof SignInRefusedError) return error;
   if (error instanceof AuthorizationResponseError) {
     return new SignInRefusedError(`the provider answered ${error.error}`, { cause: error });
   }
+  if (refusesClient(error))
+    return new ProviderDownError('the provider refuses the client: check client_id and client_secret', {
+      cause: error,
+    });
   const { code, status }: { readonly code?: unknown; readonly status?: unknown } = Object(error);
   const isDown = error instanceof TypeError || FAILURES.includes(code) || (typeof status === 'number' && status >= 500);
   return isDown
     ? new ProviderDownError('the provider does not answer', { cause: error })
-    : new SignInRefusedError('the answer is not one to this attempt', { cause: error });
+    : new SignInRefusedError(`the answer is not one to this attempt: ${explain(error)}`, { cause: error });
+}
+
+/** One sentence for the log. Messages of the provider stay out: a person can choose parts of them. */
+function explain(error: unknown): string {
+  if (error instanceof ResponseBodyError) return error.error;
+  return error instanceof Error ? error.message : 'unknown';
 }

@@ -211,8 +211,11 @@ export function findRegistration(database: Database, token: string): Promise<Reg
   return findRegistrationOfLink(database, digestToken(token));
 }
 
-/** `held`: an operator approves first. `over`: the link no longer works, or a user has the address meanwhile. */
-export type Admission = { readonly user: User } | 'held' | 'over';
+/**
+ * `held`: an operator approves first. `over`: the link no longer works, or a user has the address meanwhile. The issuer is null for a
+ * registration with a password.
+ */
+export type Admission = { readonly user: User; readonly issuer: string | null } | 'held' | 'over';
 
 /** Verifies the address by a link and the password of the attempt. */
 export async function verify(
@@ -252,7 +255,7 @@ export interface ProviderForm extends Pick<Registration, 'name' | 'termsVersion'
   readonly verifyCaptcha: VerifyCaptcha;
 }
 
-async function admit(services: RegistrationServices, { id, email, network }: Registration): Promise<Admission> {
+async function admit(services: RegistrationServices, { id, email, network, issuer }: Registration): Promise<Admission> {
   // Only now does the reader of the mailbox learn of a block, not a stranger who tries addresses.
   if (email === null || (await findBlocks(services.database, { email, network })).size > 0) {
     await refuseRegistration(services.database, id, 'blocked');
@@ -262,7 +265,8 @@ async function admit(services: RegistrationServices, { id, email, network }: Reg
     await holdRegistration(services.database, id, 'approval');
     return 'held';
   }
-  return (await completeRegistration(services, id)) ?? 'over';
+  const made = await completeRegistration(services, id);
+  return made ? { user: made.user, issuer } : 'over';
 }
 
 /**

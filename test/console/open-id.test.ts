@@ -32,7 +32,10 @@ describe('signing in with a provider of OpenID Connect', () => {
   let app: TestApp;
   let customer: TestCaller;
 
-  const start = (issuer: string, settings: { readonly asksSecondFactor?: boolean } = {}): Promise<TestApp> =>
+  const start = (
+    issuer: string,
+    settings: { readonly asksSecondFactor?: boolean; readonly clientSecret?: string } = {},
+  ): Promise<TestApp> =>
     startTestApp({
       mountPages: mountConsole,
       site: siteWith({ ...CLIENT, ...settings, issuer }),
@@ -390,6 +393,25 @@ describe('signing in with a provider of OpenID Connect', () => {
     expect(await isIn(visitor)).to.equal(false);
   });
 
+  it('offers to sign out of the provider in the session of a registration, too', async () => {
+    const site = {
+      ...OWN_SITE,
+      registration: { domains: null, needsApproval: false },
+      providers: [{ ...CLIENT, issuer: provider.issuer }],
+    };
+    const other = await startTestApp({
+      mountPages: mountConsole,
+      site: () => site,
+      settings: { publicUrl: 'http://127.0.0.1' },
+    });
+    know('una');
+    const visitor = new Visitor(other);
+    const path = String((await signIn(visitor, 'una')).headers['location']);
+    expect((await visitor.send(path, { name: 'Una' })).headers['location']).to.equal('/console');
+    expect((await visitor.send('/console/sign-out')).text).to.include('Sign out of Example as well');
+    await other.stop();
+  });
+
   it('works without the provider while it is down: passwords work, and the next attempt calls the provider again', async () => {
     const later = await startProvider();
     const { port } = new URL(later.issuer);
@@ -407,6 +429,23 @@ describe('signing in with a provider of OpenID Connect', () => {
     expect((await visitor.get('/console/sign-in/with/Example')).headers['location']).to.include(restarted.issuer);
     await other.stop();
     await restarted.stop();
+  });
+
+  it('reports a wrong client secret to the operator, and does not let the person try in vain', async () => {
+    const other = await start(provider.issuer, { clientSecret: 'another secret' });
+    know('ora');
+    const shown = await signIn(new Visitor(other), 'ora');
+    expect(shown.status).to.equal(503);
+    expect(shown.text).to.include('sign in with your password');
+    expect(other.logged()).to.include('check client_id and client_secret').and.not.include('another secret');
+    await other.stop();
+  });
+
+  it('logs why the answer of the provider was refused', async () => {
+    const visitor = new Visitor(app);
+    const back = await goThere(visitor, 'hal');
+    await visitor.get(back.replace(/code=[\w-]+/, 'code=guess'));
+    expect(app.logged()).to.include('the answer is not one to this attempt: invalid_grant');
   });
 
   it('offers no sign-in with a provider where none is configured', async () => {

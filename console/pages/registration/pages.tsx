@@ -129,7 +129,7 @@ async function admitted(visit: Visit, { database }: ApiServices, result: Admissi
   const { registration: messages } = visit.texts;
   if (result === 'over') return expired(visit);
   if (result === 'held') return bare(messages.heldTitle, <Card>{messages.held}</Card>);
-  return enter(visit, database, result.user);
+  return enter(visit, database, result.user, { issuer: result.issuer });
 }
 
 function registrationForm(
