@@ -761,8 +761,8 @@ export const english = (product: string) => ({
     wrongCode: 'The code is wrong or already used. Wait for the next code.',
     recoveryHint: 'No access to the authenticator app? Enter one of your recovery codes instead.',
     startOver: 'Start over',
-    invitation:
-      'New users need an invitation link. If you forgot your password, ask an owner of your account for a new link.',
+    invitation: 'New users need an invitation link.',
+    askOwner: 'If you forgot your password, ask an owner of your account for a new link.',
   },
   welcome: {
     title: 'Choose a password',

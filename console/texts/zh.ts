@@ -740,7 +740,8 @@ export const chinese = (product: string): ReturnType<typeof english> => ({
     sent: '如果有用户使用此电子邮箱，我们会发送链接。链接三天内有效，只能使用一次。如果几分钟内没有收到，请查看垃圾邮件，或联系您账户的所有者。',
     back: '返回登录',
     wrongCode: '验证码不正确或已被使用。请等待下一个验证码。',
-    invitation: '新用户需要邀请链接。如果忘记了密码，请向您账户的所有者索取新链接。',
+    invitation: '新用户需要邀请链接。',
+    askOwner: '如果忘记了密码，请向您账户的所有者索取新链接。',
   },
   welcome: {
     title: '设置密码',

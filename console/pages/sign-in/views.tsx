@@ -32,13 +32,14 @@ export function signInForm(
         <Field name="password" label={messages.password} type="password" required autocomplete="current-password" />
       </Form>
       <p class="hint">
-        {canSendMail ? <a href="/console/lost-password">{messages.lostPassword}</a> : messages.invitation}
+        {canSendMail ? <a href="/console/lost-password">{messages.lostPassword}</a> : messages.askOwner}
       </p>
-      {site.registration === null ? null : (
+      {site.registration !== null && (
         <p class="hint">
           <a href="/console/register">{registration.title}</a>
         </p>
       )}
+      {site.registration === null && !canSendMail && <p class="hint">{messages.invitation}</p>}
     </Card>,
     problem === null ? 200 : status,
   );
