@@ -25,6 +25,7 @@ import { createGuardedClient } from '../../providers/guard/address-guard.ts';
 import { watchOperatorFiles, type WatchedFiles } from './watch-operator-files.ts';
 import { openCallbackReaders } from './providers.ts';
 import { openStorage } from './storage.ts';
+import { watchStorage } from '../../storage/watched.ts';
 import { taskLimits } from './task-limits.ts';
 import { READS_PER_MINUTE, UPLOAD_LIMITS } from '../../domain/policy.ts';
 import { connectionOptions } from '../../services/tasks/temporal-connection.ts';
@@ -91,7 +92,7 @@ export async function openHttpProcess(
     encryption,
     starter,
     workflows: createWorkflowAccess(client),
-    storage: await openStorage(config, log),
+    storage: watchStorage(await openStorage(config, log), { onChange: reportUploads(log) }),
     moderator,
     providerCallbacks: { readers: callbackReaders.upstreams, announce: createJobAnnouncer(client) },
     startReconciliation: createReconciliationStarter(client),
@@ -157,6 +158,14 @@ function temporalClient({ temporal }: Config, tracing: Tracing): Client {
     namespace: temporal.namespace,
     interceptors: { workflow: tracing.clientInterceptors },
   });
+}
+
+/** Logs when the store starts to fail and when it is back, not each refused upload. */
+function reportUploads(log: Logger): (isAvailable: boolean, reason: unknown) => void {
+  return (isAvailable, reason) => {
+    if (isAvailable) log.info('the store is back; uploads are accepted');
+    else log.error({ err: reason }, 'the store is unavailable; uploads are refused until it is back');
+  };
 }
 
 function settingsOf(config: Config, checkout: CheckoutPages | null): AppSettings {

@@ -17,7 +17,7 @@ import { createdAtMsOf, isId, newId } from '../../domain/ids.ts';
 import type { RenderInputs } from '../../domain/task.ts';
 import { UPLOADS } from '../../domain/policy.ts';
 import type { FileType } from '../../storage/file-type.ts';
-import type { Storage } from '../../storage/storage.ts';
+import { StorageFailedError, type Storage } from '../../storage/storage.ts';
 import { batchFileExpiry, privateKeyOf } from '../batches/stored-file.ts';
 
 export interface UploadLimits {
@@ -44,7 +44,7 @@ export interface Uploads {
    * Streams a file into storage. Its space is reserved before it arrives, so that concurrent uploads respect the quota
    * too.
    *
-   * @throws ServiceError 403 `forbidden` when the account has reached its quota
+   * @throws ServiceError 403 `forbidden` when the account has reached its quota; 503 `processing_unavailable` when the store cannot be written
    * @throws ObjectTooLargeError when more bytes arrive than the file's type allows
    */
   store(caller: Caller, file: ArrivingFile): Promise<Upload>;
@@ -97,7 +97,7 @@ export function createUploads(database: Database, storage: Storage, limits: Uplo
         return { ...upload, bytes, lines, usedAt: null };
       } catch (error) {
         await giveUp(upload);
-        throw error;
+        throw error instanceof StorageFailedError ? storeUnavailable(error) : error;
       }
     },
 
@@ -112,6 +112,13 @@ export function createUploads(database: Database, storage: Storage, limits: Uplo
       return true;
     },
   };
+}
+
+const STORE_RETRY_SECONDS = 5;
+
+function storeUnavailable(cause: StorageFailedError): ServiceError {
+  const message = 'The file cannot be stored at the moment. Send it again later.';
+  return new ServiceError('processing_unavailable', message, { retryAfterSeconds: STORE_RETRY_SECONDS, cause });
 }
 
 /** The uploads among the links of a request. */

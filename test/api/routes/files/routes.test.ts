@@ -4,7 +4,8 @@ import { request } from 'node:http';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
 import { PATIENCE_MS } from '../../../support/eventually.ts';
 import { newId } from '../../../../domain/ids.ts';
-import { type ErrorBody, useTestApp } from '../../../support/app.ts';
+import { type ErrorBody, startTestApp, useTestApp } from '../../../support/app.ts';
+import { StorageFailedError } from '../../../../storage/storage.ts';
 import type { TestCaller } from '../../../support/factories.ts';
 import { BOUNDARY, endOfForm, FORM_HEADERS, formOf, type FormPart, longForm, partOf } from '../../../support/forms.ts';
 import { type Answer, call } from '../../../support/stack.ts';
@@ -429,6 +430,23 @@ describe('the uploads of an account', () => {
     expect(await shown(used)).to.include({ expires_at: null });
     expect((await shown(used)).used_at).to.be.a('number');
     expect(await shown(unused)).to.include({ used_at: null });
+  });
+
+  it('are refused with 503 while the store cannot be written, and leave nothing behind', async () => {
+    // contract 4.5:25
+    const failing = await startTestApp({
+      storage: { ...app.storage, put: () => Promise.reject(new StorageFailedError('the disk is full')) },
+    });
+    const { apiKey, accountId } = await failing.createAccount();
+    const response = await fetch(`${failing.baseUrl}/v1/files`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${apiKey}`, ...FORM_HEADERS },
+      body: formOf({ filename: 'a.png', content: PNG }),
+    });
+    expect([response.status, response.headers.get('retry-after')]).to.deep.equal([503, '5']);
+    expect(await response.json()).to.have.nested.property('error.code', 'processing_unavailable');
+    expect(await failing.database('uploads').where({ account_id: accountId })).to.deep.equal([]);
+    await failing.stop();
   });
 
   it('are not kept by the tasks of other accounts', async () => {
