@@ -284,28 +284,30 @@ export function priceText(pricing: TextPricing, usage: TokenUsage, startedAtMs: 
   // An upstream may count cached tokens outside the input; plain input must not become negative then.
   const plainInput = Math.max(0, usage.inputTotal - usage.cacheRead - usage.cacheWrite);
   const plainAudio = audioInput - audioCacheRead;
-  const counts = [
-    [plainInput - plainAudio, 'input'],
-    [usage.cacheRead - audioCacheRead, 'cachedInput'],
-    [cacheWrite5m, 'cacheWrite'],
-    [usage.cacheWrite1h, 'cacheWrite1h'],
-    [usage.outputTotal - audioOutput, 'output'],
-    [plainAudio, 'audioInput'],
-    [audioCacheRead, 'cachedAudioInput'],
-    [audioOutput, 'audioOutput'],
-    [characters, 'character'],
-    [audioSeconds, 'audioSecond'],
-    [webSearches, 'webSearch'],
-    [searchUnits, 'searchUnit'],
-  ] as const;
-  for (const count of [usage.inputTotal, ...counts.map(([units]) => units)]) assertCount(count);
+  const counts: Readonly<Record<keyof TokenRates, number>> = {
+    input: plainInput - plainAudio,
+    cachedInput: usage.cacheRead - audioCacheRead,
+    cacheWrite: cacheWrite5m,
+    cacheWrite1h: usage.cacheWrite1h,
+    output: usage.outputTotal - audioOutput,
+    audioInput: plainAudio,
+    cachedAudioInput: audioCacheRead,
+    audioOutput,
+    character: characters,
+    audioSecond: audioSeconds,
+    webSearch: webSearches,
+    searchUnit: searchUnits,
+  };
+  assertCount(usage.inputTotal);
   // Tiers apply to the length of the prompt in one call.
   const { rates, modifiers } = ratesOf(pricing, Math.floor(usage.inputTotal / (usage.calls ?? 1)), startedAtMs);
-  return {
-    charge: counts.reduce((sum, [units, rate]) => (units === 0 ? sum : sum + BigInt(units) * rates[rate]), 0n),
-    ratesApplied: rates,
-    modifiers,
-  };
+  let charge = 0n;
+  for (const name of TEXT_PRICE_NAMES) {
+    const { rate } = TEXT_PRICES[name];
+    assertCount(counts[rate]);
+    if (counts[rate] > 0) charge += BigInt(counts[rate]) * rates[rate];
+  }
+  return { charge, ratesApplied: rates, modifiers };
 }
 
 /** The price of requests of batches. Their rates are rounded down to whole pico-USD. */
