@@ -304,8 +304,7 @@ export function priceText(pricing: TextPricing, usage: TokenUsage, startedAtMs: 
   let charge = 0n;
   for (const name of TEXT_PRICE_NAMES) {
     const { rate } = TEXT_PRICES[name];
-    assertCount(counts[rate]);
-    if (counts[rate] > 0) charge += BigInt(counts[rate]) * rates[rate];
+    charge += priceOf(counts[rate], rates[rate]);
   }
   return { charge, ratesApplied: rates, modifiers };
 }
@@ -359,19 +358,24 @@ export function boundText(
   }: TextPriceLimits,
   startedAtMs: number,
 ): TextPriceBound {
-  for (const count of [maxInputTokens, characters, audioSeconds, webSearches, searchUnits]) assertCount(count);
+  assertCount(maxInputTokens);
   const { rates } = ratesOf(pricing, maxInputTokens, startedAtMs);
   const cached = larger(rates.cachedInput, larger(rates.cacheWrite, isCachedFor1h ? rates.cacheWrite1h : 0n));
   const audio = hasAudioInput ? larger(rates.audioInput, rates.cachedAudioInput) : 0n;
   return {
     input:
-      BigInt(maxInputTokens) * larger(larger(rates.input, cached), audio) +
-      BigInt(characters) * rates.character +
-      BigInt(audioSeconds) * rates.audioSecond +
-      BigInt(webSearches) * rates.webSearch +
-      BigInt(searchUnits) * rates.searchUnit,
+      priceOf(maxInputTokens, larger(larger(rates.input, cached), audio)) +
+      priceOf(characters, rates.character) +
+      priceOf(audioSeconds, rates.audioSecond) +
+      priceOf(webSearches, rates.webSearch) +
+      priceOf(searchUnits, rates.searchUnit),
     perOutputToken: hasAudioOutput ? larger(rates.output, rates.audioOutput) : rates.output,
   };
+}
+
+function priceOf(count: number, rate: PicoUsd): PicoUsd {
+  assertCount(count);
+  return count === 0 ? 0n : BigInt(count) * rate;
 }
 
 function assertCount(tokens: number): void {

@@ -44,6 +44,7 @@ export function namesForClient(
   upstream: UpstreamHalf | WireFormat,
   paths: readonly string[],
 ): readonly string[] {
+  if (paths.length === 0) return paths;
   const settings = 'client' in upstream ? Object.entries(upstream.client.settingNames) : [];
   const known: Readonly<Record<string, string | undefined>> = client.client.settingNames;
   return paths.map((path) => {
