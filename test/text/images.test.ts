@@ -69,7 +69,7 @@ describe('an image in an answer', () => {
       ['generate-content', UPSTREAMS['generate-content']],
       ['chat-completions', UPSTREAMS['chat-completions']],
     ] as const) {
-      it(`of ${upstream} reaches a client of ${client}, whole and in a stream`, () => {
+      it(`reaches a client of ${client} from an upstream of ${upstream}, whole and in a stream`, () => {
         // contract 4.8:73
         if (answer === undefined) throw new Error('every upstream has an answer');
         const whole = JSON.stringify(planned(client, upstream).convertResult(answer.whole, renderContext()));
@@ -99,7 +99,7 @@ describe('an image in an answer', () => {
     });
   }
 
-  it('is the whole of an answer without text', () => {
+  it('makes an answer without text complete', () => {
     const alone = nativeAnswer([{ inlineData: { mimeType: 'image/png', data: DATA } }], 'STOP');
     const message = objectOf(planned('messages', 'generate-content').convertResult(alone, renderContext()));
     expect(message['content']).to.have.lengthOf(1);
@@ -117,7 +117,7 @@ describe('an image in an answer', () => {
     expect(meter.countSeenTokens()).to.equal(1290);
   });
 
-  it('by a link is a text with the link', () => {
+  it('arrives as a text with its link if the upstream sends a link', () => {
     const url = 'https://example.com/a.png';
     const linked = {
       choices: [{ message: { content: null, images: [{ image_url: { url } }] }, finish_reason: 'stop' }],

@@ -121,7 +121,7 @@ describe('signatures', () => {
     expect(bare).to.not.contain('"assistant"');
   });
 
-  it('of summaries of conversations go back to their vendor, whose summaries no other vendor gets', () => {
+  it('reach only the vendor of a summary of the conversation, with the summary', () => {
     // contract 4.8.2:73
     const item = { type: 'compaction', id: 'cmp_1', encrypted_content: SIGNATURE };
     const { upstream } = FORMATS.responses;

@@ -321,7 +321,7 @@ const OPENROUTER_SETTINGS = {
   usage: ignoredAs('object'),
 };
 
-/** Of vLLM, Mistral and OpenRouter: https://docs.vllm.ai/en/latest/serving/openai_compatible_server. */
+/** Settings of vLLM, Mistral and OpenRouter: https://docs.vllm.ai/en/latest/serving/openai_compatible_server. */
 const VENDOR_SETTINGS = {
   guided_choice: forwardedAs('array'),
   guided_grammar: forwardedAs('string'),

@@ -167,7 +167,7 @@ describe('an upstream that only streams', () => {
   }));
 
   for (const upstream of WIRE_FORMAT_NAMES) {
-    it(`of ${upstream} gives whole answers to clients of every format`, async () => {
+    it(`gives whole answers of ${upstream} to clients of every format`, async () => {
       // contract 4.8:42
       for (const client of WIRE_FORMAT_NAMES) {
         const response = await text.ask(client, modelOf(upstream), 'Hi', { stream: false });

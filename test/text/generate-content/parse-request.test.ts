@@ -179,7 +179,7 @@ describe('native request', () => {
       expect(planForwarding(upstream, body, request, options, new Meter()).upstreamRequest.body).to.deep.include(body);
     });
 
-    it('is refused by other models, as are such records in the response of a function by every model', () => {
+    it('gets 400 from other models, and from every model for such records in the response of a function', () => {
       // contract 4.8.4:22
       expect(refusal(body)).to.contain('"contents[1].parts[0].toolCall" is not supported');
       const call = { role: 'model', parts: [{ functionCall: { name: 'look' } }] };

@@ -43,7 +43,7 @@ describe('a request for a summary of the conversation', () => {
     expect(body['tool_choice']).to.deep.equal({ type: 'none' });
   });
 
-  it('is answered with one item, whole and in a stream', () => {
+  it('gets one item, whole and in a stream', () => {
     // contract 4.8.2:74
     const whole = summarized();
     expect(listOf(whole['output']).map((item) => objectOf(item)['type'])).to.deep.equal(['compaction']);
@@ -61,7 +61,7 @@ describe('a request for a summary of the conversation', () => {
     expect(objectOf(events.at(-1)?.['response'])['output']).to.deep.equal(whole['output']);
   });
 
-  it('is followed by requests whose models read the summary, whatever their format', () => {
+  it('gives models of every format a summary that they read in later requests', () => {
     // contract 4.8.2:74
     const body = { model: 'm', input: [...listOf(summarized()['output']), QUESTION] };
     const text = 'größte zuerst';
@@ -79,7 +79,7 @@ describe('a request for a summary of the conversation', () => {
     expect(upstreamRequest.body['input']).to.deep.equal(BODY.input);
   });
 
-  it('is answered by another Genway with an item, which reaches that Genway again as it was', () => {
+  it('gets an item of another Genway, which reaches that Genway again as it was', () => {
     // contract 4.8.2:73
     const forwarding = planForwarding(responses.upstream, BODY, readFull(BODY), OPTIONS, new Meter());
     const [summary] = listOf(summarized()['output']);
@@ -92,7 +92,7 @@ describe('a request for a summary of the conversation', () => {
     expect(back['input']).to.deep.equal([sent, QUESTION]);
   });
 
-  it('is answered with an empty message by a model that writes nothing, so that the agent keeps the conversation', () => {
+  it('gets an empty message from a model that writes nothing, so that the agent keeps the conversation', () => {
     const empty = textResult({ parts: [{ type: 'reasoning', text: 'Hm.' }], finish: { reason: 'length' } });
     const { conversion, context } = planned(BODY);
     const answer = objectOf(conversion.convertResult(messages.client.renderResult(empty, context), context));

@@ -432,7 +432,7 @@ describe('the uploads of an account', () => {
     expect(await shown(unused)).to.include({ used_at: null });
   });
 
-  it('are refused with 503 while the store cannot be written, and leave nothing behind', async () => {
+  it('get 503 while the store cannot be written, and leave nothing behind', async () => {
     // contract 4.5:25
     const failing = await startTestApp({
       storage: { ...app.storage, put: () => Promise.reject(new StorageFailedError('the disk is full')) },
