@@ -11,6 +11,7 @@ import { pngFile } from '../support/media-files.ts';
 import type { Page } from 'playwright-core';
 import { describeInBrowser, type Tab } from '../support/browser.ts';
 import { type RecordingReceiver, startRecordingReceiver } from '../support/receiver.ts';
+import { writeReport } from '../support/reconciliation.ts';
 import { useTestStack } from '../support/stack.ts';
 import { createTask, taskWhenFinal } from '../support/tasks.ts';
 import { CUSTOMER_EMAIL, FAILED_PROMPT, Hand, HOOK_PATH, JOBS, OLDEST_MONTH, type Person } from './jobs.ts';
@@ -458,6 +459,7 @@ describeInBrowser('the console in a browser', (browser) => {
       await ensurePartitions(database, OLDEST_MONTH);
       const oldest = { id: newId('account', OLDEST_MONTH.getTime()), name: 'Oldest', created_at: OLDEST_MONTH };
       await database('accounts').insert(oldest);
+      await writeReport(database);
       return accountId;
     }
 

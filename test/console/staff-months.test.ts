@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { ensurePartitions } from '../../db/partitions.ts';
-import { finishReconciliation, insertReconciliation } from '../../db/queries/reconciliations.ts';
 import { settleSubmission } from '../../db/queries/submissions.ts';
 import { insertTransfer } from '../../db/queries/transfers.ts';
 import { newId } from '../../domain/ids.ts';
@@ -9,6 +8,7 @@ import { describeInBrowser } from '../support/browser.ts';
 import { useAccount, useTestConsole, useVisitor, Visitor } from '../support/console.ts';
 import { eventually } from '../support/eventually.ts';
 import { monthBefore } from '../support/months.ts';
+import { writeReport } from '../support/reconciliation.ts';
 import {
   createTaskRow,
   finishAsFailed,
@@ -53,14 +53,6 @@ describe('months in the console of the staff', () => {
     await finishAsFailed(app.database, await createTaskRow(app.database, keyOf(customer)));
     finance = await Visitor.invited(app, { email: 'fin@example.com', staff_role: 'finance' });
   });
-
-  const finish = async (findings: number): Promise<string> => {
-    const id = newId('reconciliation');
-    await insertReconciliation(app.database, { id, requestedBy: 'schedule' });
-    const check = { check: 'account_balances', question: 'Do they agree?', findings, durationMs: 1 };
-    await finishReconciliation(app.database, id, { checks: [check], findings: [] });
-    return id;
-  };
 
   it("are listed from the account's first month on, with their earnings", async () => {
     const { text } = await reader.get(MONTHS);
@@ -121,14 +113,14 @@ describe('months in the console of the staff', () => {
   });
 
   it('stay open while the latest reconciliation has findings, and the page gives the reason', async () => {
-    const id = await finish(1);
+    const id = await writeReport(app.database, 1);
     const path = `${MONTHS}/${past.name}/close`;
     const shown = await finance.get(path);
     expect(shown.text).to.include(id).and.not.include('<button type="submit" class="danger"');
     const sent = await finance.send(path);
     expect(sent.status).to.equal(409);
     expect(sent.text).to.include('unacknowledged');
-    await finish(0);
+    await writeReport(app.database);
     expect((await finance.get(path)).text).to.include('<button type="submit" class="danger"');
   });
 

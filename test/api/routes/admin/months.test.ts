@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { ensurePartitions } from '../../../../db/partitions.ts';
-import { finishReconciliation, insertReconciliation } from '../../../../db/queries/reconciliations.ts';
 import { insertTransfer } from '../../../../db/queries/transfers.ts';
 import { CHECKS } from '../../../../db/reconciliation/reconcile.ts';
 import { newId } from '../../../../domain/ids.ts';
@@ -9,7 +8,7 @@ import { type ErrorBody, useTestApp } from '../../../support/app.ts';
 import { createTaskRow, finishAsFailed, finishAsSucceeded } from '../../../support/factories.ts';
 import { connectGenway, field, type Genway } from '../../../support/genway.ts';
 import { monthBefore } from '../../../support/months.ts';
-import { checkBooks } from '../../../support/reconciliation.ts';
+import { checkBooks, writeReport } from '../../../support/reconciliation.ts';
 import { call } from '../../../support/stack.ts';
 import { newHold, openTextLedger, settlementOf } from '../../../support/text-money.ts';
 
@@ -25,14 +24,6 @@ describe('api/routes/admin/months', () => {
     genway = await connectGenway(app);
     await ensurePartitions(app.database, past.moment);
   });
-
-  async function finishReport(findings: number): Promise<string> {
-    const id = newId('reconciliation');
-    await insertReconciliation(app.database, { id, requestedBy: 'schedule' });
-    const check = { check: 'account_balances', question: 'Do they agree?', findings, durationMs: 1 };
-    await finishReconciliation(app.database, id, { checks: [check], findings: [] });
-    return id;
-  }
 
   function adjustmentIn(accountId: string, createdAt: Date, usd = 3): Promise<void> {
     return insertTransfer(app.database, {
@@ -104,7 +95,7 @@ describe('api/routes/admin/months', () => {
     const report = { created_at: lastHour, finished_at: lastHour, checks: '[]', findings: '[]' };
     await app.database('reconciliations').insert({ id: newId('reconciliation'), requested_by: 'schedule', ...report });
     expect(await genway('months', 'close', past.name)).to.include('No reconciliation has run since');
-    await finishReport(0);
+    await writeReport(app.database);
     const closed = await genway('months', 'close', past.name, '--author', 'ada');
     expect([
       field(closed, 'author'),
@@ -144,7 +135,7 @@ describe('api/routes/admin/months', () => {
         key: app.adminToken,
         method: 'POST',
       });
-    const id = await finishReport(2);
+    const id = await writeReport(app.database, 2);
     const { status, body } = await close();
     expect([status, body.error.message]).to.deep.equal([
       400,
@@ -152,7 +143,7 @@ describe('api/routes/admin/months', () => {
     ]);
     const listed = await genway('months', 'list');
     expect(listed).to.include(past.name).and.not.include(next.name);
-    await finishReport(0);
+    await writeReport(app.database);
   });
 
   it('refuses to close a month that is not over, a month out of order, and an invalid month', async () => {
