@@ -344,7 +344,7 @@ const TRICKS: readonly object[] = [
   { type: 'session.update', session: { tools: { 0: { type: 'mcp' } } } },
   { type: 'session.update', session: { prompt: { id: 'pmpt_1' } } },
   { type: 'session.update', session: { audio: { model: 'x' } } },
-  { type: 'session.update', session: { audio: { output: { voice: { id: 'voice_1' } } } } },
+  { type: 'session.update', session: { audio: { output: { voice: { id: 'voice_1', name: 'alloy' } } } } },
   { type: 'response.create', response: { model: 'gpt-realtime' } },
   { type: 'response.create', response: { max_output_tokens: 99_999 } },
   { type: 'response.create', response: { tools: [{ type: 'mcp', server_url: 'https://evil.example' }] } },
