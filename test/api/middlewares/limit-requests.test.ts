@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { awaitRoomInMinute } from '../../support/one-minute.ts';
 import { type ErrorBody, useTestApp } from '../../support/app.ts';
 import type { TestCaller } from '../../support/factories.ts';
 import { type Answer, call } from '../../support/stack.ts';
@@ -26,17 +27,9 @@ describe('the limit of requests', () => {
     Promise.all(Array.from({ length: count }, (_, index) => send(index % 2 ? second : app.baseUrl, caller)));
 
   /** Resolves early in a minute, so that the test ends within the same minute. */
-  async function awaitRoomInMinute(): Promise<void> {
-    const { rows } = await app.database.raw<{ rows: { left: number }[] }>(
-      'SELECT 60 - extract(second FROM now())::float8 AS left',
-    );
-    const left = rows[0]?.left ?? 60;
-    if (left < 8) await new Promise((resolve) => setTimeout(resolve, left * 1000 + 100));
-  }
-
   it('accepts exactly the allowed number of requests in a minute, over all processes together', async () => {
     // contract 7.2:11 8.1:1 8.1:6 8.1:8
-    await awaitRoomInMinute();
+    await awaitRoomInMinute(app.database);
     const answers = await burst(create, await app.createAccount(), LIMIT + 15);
     expect(answers.filter(({ status }) => status === 400)).to.have.length(LIMIT);
     expect(answers.filter(({ status }) => status === 429)).to.have.length(15);
@@ -44,7 +37,7 @@ describe('the limit of requests', () => {
 
   it('counts reading requests separately, with a limit of their own', async () => {
     // contract 8.1:2
-    await awaitRoomInMinute();
+    await awaitRoomInMinute(app.database);
     const caller = await app.createAccount();
     const reads = await burst(poll, caller, READ_LIMIT + 5);
     expect(reads.filter(({ status }) => status === 404)).to.have.length(READ_LIMIT);
@@ -71,7 +64,7 @@ describe('the limit of requests', () => {
 
   it('reports when to retry, with the same value in header and body', async () => {
     // contract 2.3:5 7.4:3
-    await awaitRoomInMinute();
+    await awaitRoomInMinute(app.database);
     const caller = await app.createAccount({ key: { rateLimitRpm: 1 } });
     await create(app.baseUrl, caller);
     const { status, headers, body } = await create(app.baseUrl, caller);
@@ -83,7 +76,7 @@ describe('the limit of requests', () => {
 
   it('reports the remaining requests with every answer', async () => {
     // contract 8.1:9
-    await awaitRoomInMinute();
+    await awaitRoomInMinute(app.database);
     const caller = await app.createAccount({ key: { rateLimitRpm: 3 } });
     const left: unknown[] = [];
     for (let count = 0; count < 4; count += 1) {

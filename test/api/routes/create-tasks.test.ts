@@ -4,6 +4,7 @@ import { parseUsd } from '../../../domain/money.ts';
 import { ProviderUnreachableError } from '../../../providers/media/outcomes.ts';
 import type { ModerationInput } from '../../../providers/moderation.ts';
 import { png } from '../../storage/images.ts';
+import { awaitRoomInMinute } from '../../support/one-minute.ts';
 import { type ErrorBody, startTestApp, useTestApp } from '../../support/app.ts';
 import { reloadAccount, type TestCaller } from '../../support/factories.ts';
 import { type Answer, call } from '../../support/stack.ts';
@@ -126,6 +127,7 @@ describe('a create call', () => {
     const poor = await app.createAccount({ fundedUsd: 0.1, key: { models: ['vidone-3.0'] } });
     const used = { 'idempotency-key': 'used' };
     expect((await call(path, { key: caller.apiKey, body: VIDEO, headers: used })).status).to.equal(201);
+    await awaitRoomInMinute(app.database);
     await call(path, { key: free.apiKey, body: '{' });
     const large = 'x'.repeat(2 ** 20 + 1);
     const answers = [

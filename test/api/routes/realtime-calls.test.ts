@@ -5,6 +5,7 @@
 import { expect } from 'chai';
 import { OFFER } from '../../../lab/stack/offer.ts';
 import { newId } from '../../../domain/ids.ts';
+import { awaitRoomInMinute } from '../../support/one-minute.ts';
 import { useTestApp, type ErrorBody } from '../../support/app.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openRealtime, refusalOfRealtime, speak, type TestSession, userMessage } from '../../support/realtime.ts';
@@ -149,7 +150,6 @@ describe('Calls over WebRTC', () => {
     const { apiKey } = await app.createAccount({ fundedUsd: 10 });
     const empty = await app.createAccount();
     const limited = await app.createAccount({ fundedUsd: 1, key: { rateLimitRpm: 1 } });
-    await postSdp(limited.apiKey);
     const origin = 'https://app.example.com';
     const strict = { allowed_origins: [origin], transports: ['websocket'] };
     const evil = { origin: 'https://evil.example' };
@@ -174,6 +174,10 @@ describe('Calls over WebRTC', () => {
       ['rate_limit_exceeded', 429, limited.apiKey],
     ];
     for (const [code, status, key, query, headers] of cases) {
+      if (code === 'rate_limit_exceeded') {
+        await awaitRoomInMinute(app.database);
+        await postSdp(key);
+      }
       const response = await postSdp(key, query, headers);
       const { error } = (await response.json()) as ErrorBody;
       expect([response.status, error.code], `${key} ${query} ${JSON.stringify(headers)}`).to.deep.equal([status, code]);
@@ -302,6 +306,7 @@ describe('Calls over WebRTC', () => {
   it('pay for the response of a client beyond its rate, which is cancelled', async () => {
     // contract 4.16:39
     const caller = await app.createAccount({ fundedUsd: 10, key: { rateLimitRpm: 1 } });
+    await awaitRoomInMinute(app.database);
     const { client } = await newCall(caller.apiKey);
     const done = await client.ask('[sim:say=one_two_three_four,prompt=100,tokens=10,chunk_ms=50]', TEXT);
     expect(done['response']).to.include({ status: 'cancelled' });

@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { expect } from 'chai';
 import OpenAI from 'openai';
 import { OpenAIRealtimeWS } from 'openai/realtime/ws';
+import { awaitRoomInMinute } from '../../support/one-minute.ts';
 import { useTestApp } from '../../support/app.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openRealtime, refusalOfRealtime, speak, type TestSession, userMessage } from '../../support/realtime.ts';
@@ -111,6 +112,7 @@ describe('Realtime sessions', () => {
     it('with 429 for a key beyond its limit, and 503 with Retry-After when the places of the account are taken', async () => {
       // contract 4.16:2
       const limited = await app.createAccount({ fundedUsd: 1, key: { rateLimitRpm: 1 } });
+      await awaitRoomInMinute(app.database);
       await open(url(), { bearer: limited.apiKey });
       expect((await refusalOfRealtime(url(), { bearer: limited.apiKey })).body.error.code).to.equal(
         'rate_limit_exceeded',

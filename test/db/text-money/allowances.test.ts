@@ -34,7 +34,7 @@ import { startTcpProxy, type TcpProxy } from '../../../lab/stack/tcp-proxy.ts';
 import { eventually, PATIENCE_MS } from '../../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { createAccount, createKey, reloadAccount, startNextPeriod, type TestKey } from '../../support/factories.ts';
-import { currentMinute } from '../../support/one-minute.ts';
+import { awaitRoomInMinute, currentMinute } from '../../support/one-minute.ts';
 import { checkBooks } from '../../support/reconciliation.ts';
 import { type HoldSettings, newHold, settlementOf } from '../../support/text-money.ts';
 import { casesOf } from '../../support/properties.ts';
@@ -125,17 +125,6 @@ describe('allowances', () => {
 
   async function availableOf({ accountId }: TestKey): Promise<bigint> {
     return (await reloadAccount(database, { id: accountId })).fundedAvailable;
-  }
-
-  /** Waits for the next minute if this one is about to end. */
-  async function untilMinuteLasts(): Promise<void> {
-    await waitUntil(
-      async () => {
-        const { rows } = await database.raw('SELECT extract(second FROM now()) < 50 AS lasts');
-        expect(rows[0].lasts).to.equal(true);
-      },
-      { timeoutMs: PATIENCE_MS },
-    );
   }
 
   const allowancesOf = ({ accountId }: TestKey) => database('text_allowances').where({ account_id: accountId });
@@ -256,7 +245,7 @@ describe('allowances', () => {
     ];
     for (const [what, settings] of SUPPLIES) {
       it(`requests more ${what} before the last is spent, and serves from the rest meanwhile`, async () => {
-        await untilMinuteLasts();
+        await awaitRoomInMinute(database);
         // An idle allowance goes back, so a slow machine may need a second try.
         const windows = await eventually(async () => {
           kept = [];
@@ -658,7 +647,7 @@ describe('allowances', () => {
 
   describe('requests per minute', () => {
     it('all reach the end users of a key, each of whom has a budget and sends one request', async () => {
-      await untilMinuteLasts();
+      await awaitRoomInMinute(database);
       const key = await fundedKey(1, { rateLimitRpm: 40 });
       for (let user = 1; user <= 40; user += 1) {
         const { newHold: holdOf } = await endUser(`user-${user}`, { usageLimit: USD }, key);

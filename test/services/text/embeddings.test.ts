@@ -3,6 +3,7 @@ import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
 import OpenAI from 'openai';
 import { BODIES, EMBEDDINGS } from '../../../domain/policy.ts';
+import { awaitRoomInMinute } from '../../support/one-minute.ts';
 import { useScriptedUpstream } from '../../support/scripted-upstream.ts';
 import { eventually, itRefusesRequests, lastRow, textModel, useTestText } from '../../support/text.ts';
 
@@ -145,6 +146,7 @@ describe('POST /v1/embeddings', () => {
     expect(await statusWith('sk-unknown')).to.equal(401);
     expect(await statusWith(await text.createKey({ models: ['textc-M3'] }))).to.equal(403);
     expect(await statusWith(await text.createKey({ usageLimit: 1n }))).to.equal(402);
+    await awaitRoomInMinute(text.database);
     const slow = await text.createKey({ rateLimitRpm: 1 });
     expect([await statusWith(slow), await statusWith(slow)]).to.deep.equal([200, 429]);
   });
