@@ -4,6 +4,7 @@
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { TextMoneyMetrics } from '../db/text-money/billing.ts';
+import type { PollProblem } from '../db/queries/poll-problems.ts';
 import type { Importance } from '../domain/admission.ts';
 import { toUsdNumber } from '../domain/money.ts';
 import { type Task, reasonOf } from '../domain/task.ts';
@@ -48,7 +49,7 @@ export interface Metrics extends TextMoneyMetrics {
     settlement: { outcome: string; evidence: string; possibleLoss?: bigint | null },
   ): void;
   /** For a minute, an upstream repeated an unknown word for the state of a job, or all polls of the job failed. @param upstream the name of a media upstream */
-  pollProblemRepeated(upstream: string, problem: 'unknown_state' | 'failed_polls'): void;
+  pollProblemRepeated(upstream: string, problem: PollProblem['kind']): void;
   /**
    * A provider announced the end of a job.
    *

@@ -6,10 +6,10 @@ import type { Catalogue } from '../../catalogue/types.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
 import { isObject } from '../../domain/json.ts';
 import { componentsIn } from './components.ts';
-import { type Operation, renderOperation, TAGS } from './operation.ts';
+import { type Operation, type PathItems, renderOperation, TAGS } from './operation.ts';
 import { HEADERS, SECURITY_SCHEMES, SHARED_RESPONSES, SHARED_SCHEMAS } from './shared.ts';
 import { TEXT_RESPONSES, textSchemas } from './text.ts';
-import { EVENTS, type PathItems } from '../routes/webhooks/events.ts';
+import { EVENTS } from '../routes/webhooks/events.ts';
 
 export interface OpenApiDocument {
   readonly openapi: string;

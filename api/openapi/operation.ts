@@ -122,6 +122,9 @@ const ACCESS: Readonly<Record<Access, AccessDescription>> = {
 /** The refusals of bodies that are invalid, too slow, too large, or over the memory limit. */
 const REFUSALS_OF_BODIES: readonly RefusalStatus[] = [400, 408, 413, 503];
 
+/** Operation objects by method, by path or by type of event. */
+export type PathItems = Readonly<Record<string, Readonly<Record<string, JsonSchema>>>>;
+
 /** The operation object of OpenAPI. */
 export function renderOperation(operation: Operation): JsonSchema {
   const { id, tag, summary, description, access, body } = operation;

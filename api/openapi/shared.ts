@@ -99,7 +99,7 @@ const MEANINGS: Readonly<Record<RefusalStatus, readonly [description: string, co
   404: ['The account has no such resource.', ['not_found']],
   408: ['The body arrived too slowly. Repeat the request.', ['read_request_body_failed']],
   409: [
-    'The idempotency key or reference is in use or belongs to another request, or the state of the task or batch does not allow the action.',
+    'The idempotency key or reference is in use or belongs to another request, or the state of the account, task or batch does not allow the action.',
     ['idempotency_conflict', 'bad_request'],
   ],
   410: ['What the request names has ended.', ['realtime_session_expired']],

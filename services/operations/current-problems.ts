@@ -3,7 +3,7 @@ import { findPendingAcknowledgements } from '../../db/queries/acknowledgements.t
 import { type Backlog, readBacklog } from '../../db/queries/backlog.ts';
 import { readLedgerHealth } from '../../db/queries/ledger-health.ts';
 import { listPendingCorrections } from '../../db/queries/corrections.ts';
-import { listPollProblems } from '../../db/queries/poll-problems.ts';
+import { listPollProblems, type PollProblem } from '../../db/queries/poll-problems.ts';
 import { listRefusedPayments, type RefusedPayment } from '../../db/queries/refused-payments.ts';
 import type { Authorship } from '../../db/queries/operator-actions.ts';
 import { listAllWebhookEndpoints } from '../../db/queries/webhook-endpoints.ts';
@@ -32,10 +32,8 @@ export type Problem =
       readonly model: string;
       readonly calls: JudgedCalls;
     }
-  /** An upstream repeats a state of jobs that Genway does not know, so that their tasks wait until the deadline. */
-  | { readonly kind: 'unknownWord'; readonly upstream: string; readonly model: string; readonly words: string }
-  /** All polls of a job at an upstream fail, so that its task waits until the deadline. */
-  | { readonly kind: 'failedPolls'; readonly upstream: string; readonly model: string; readonly words: string }
+  /** An upstream repeats a state of jobs that Genway does not know, or all polls of a job fail: tasks wait until the deadline. */
+  | ({ readonly kind: (typeof POLL_PROBLEMS)[PollProblem['kind']] } & Omit<PollProblem, 'kind'>)
   /** A payment or a change of a plan that was announced and refused, so that a customer may lack what they paid for. */
   | ({ readonly kind: 'refusedPayment' } & RefusedPayment)
   | { readonly kind: 'overdue'; readonly count: number }

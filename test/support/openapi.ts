@@ -52,12 +52,16 @@ export function collectUndescribed(metrics: Metrics): { readonly metrics: Metric
   const requestEnded: Metrics['requestEnded'] = (request) => {
     metrics.requestEnded(request);
     const { method, route, status } = request;
-    const responses = valueAt(document.paths[route]?.[method.toLowerCase()], ['responses']);
+    const responses = responsesOf(method, route);
     // 499 is in metrics only: no client got it.
     if (responses !== undefined && status !== 499 && valueAt(responses, [String(status)]) === undefined)
       found.add(`${method} ${route} ${status}`);
   };
   return { metrics: { ...metrics, requestEnded }, found };
+}
+
+function responsesOf(method: string, path: string): unknown {
+  return valueAt(document.paths[path]?.[method.toLowerCase()], ['responses']);
 }
 
 /** An answer, and its operation. */
@@ -75,8 +79,7 @@ export function undescribed(
   { method, path, status, headers, body }: ActualAnswer,
   { faultsOf }: SchemaChecks,
 ): string[] {
-  const operation = document.paths[path]?.[method.toLowerCase()];
-  const response = valueAt(operation, ['responses', String(status)]);
+  const response = valueAt(responsesOf(method, path), [String(status)]);
   if (response === undefined) return [`${method} ${path} has no ${status}`];
   const described = resolved(response);
   const type = headers.get('content-type')?.split(';')[0] ?? 'no content';

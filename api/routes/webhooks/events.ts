@@ -11,6 +11,7 @@ import {
 } from '../../../domain/webhook-event.ts';
 import { TEST_EVENT } from '../../../services/webhooks/test-event.ts';
 import { json } from '../../endpoint/answers.ts';
+import type { PathItems } from '../../openapi/operation.ts';
 
 const DELIVERY_HEADERS: readonly (readonly [name: string, description: string])[] = [
   ['x-svc-event', 'The type of the event'],
@@ -24,9 +25,6 @@ const DELIVERY_HEADERS: readonly (readonly [name: string, description: string])[
   ['webhook-timestamp', 'The same as `x-svc-timestamp` (Standard Webhooks)'],
   ['webhook-signature', 'Standard Webhooks signatures: `v1,` followed by base64, separated by spaces'],
 ];
-
-/** Operations by method, by path or by type of event. */
-export type PathItems = Readonly<Record<string, Readonly<Record<string, JsonSchema>>>>;
 
 /** The `webhooks` section of the API description. */
 export const EVENTS: PathItems = {
